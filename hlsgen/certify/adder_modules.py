@@ -25,7 +25,7 @@ import numpy as np
 
 from hlsgen.certify import count_modules
 from hlsgen.certify.netlist_reader import Cell, ParameterValue, SizedConstant, broken
-from hlsgen.certify.stage_frame import JOINED, TAIL, frame, module_text
+from hlsgen.certify.stage_frame import CLOCK, JOINED, RESET, TAIL, cleared_registers, frame, module_text
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.numerics.fixed import Array
 
@@ -69,13 +69,6 @@ _PART = re.compile(
     re.ASCII,
 )
 _UNUSED = re.compile(rf"    wire unused_sums = &\{{1'b0(?:, n{_NUMBER}_{_NUMBER})+\}};", re.ASCII)
-_CLEAR = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= ({_NUMBER})'h0;", re.ASCII)
-_CLOCK, _RESET, _ELSE = (
-    "    always @(posedge clk) if (en) begin",
-    "    always @(posedge clk) if (rst) begin",
-    "    end else if (en) begin",
-)
-
 #: A bit: a constant, or (wire, position, True if it is inverted).
 _Bit = int | tuple[str, int, bool]
 
@@ -219,10 +212,11 @@ class _Reader:
                     pending_registers[name] = width
                 else:
                     self.wires[name] = self._wire(wire[4], width)
-            elif line == _CLOCK:
+            elif line == CLOCK:
                 self._registers(lines, pending_registers)
-            elif line == _RESET:
-                cleared = self._cleared(lines, pending_registers)
+            elif line == RESET:
+                names = cleared_registers(lines, pending_registers, self.place)
+                cleared = {name: pending_registers.pop(name) for name in names}
                 self._registers(lines, cleared)
                 pending_registers |= cleared
             elif assign and row < self.rows:
@@ -242,18 +236,6 @@ class _Reader:
     def _declare(self, name: str, width: int, pending_registers: dict[str, int]) -> None:
         if name in self.wires or name in pending_registers or width > _MAX_BITS:
             raise broken(self.place, f"{name} is declared twice, or has {width} bits.")
-
-    def _cleared(self, lines: Iterator[str], pending_registers: dict[str, int]) -> dict[str, int]:
-        """The registers that a block sets to 0 in reset and writes otherwise; they are no longer pending."""
-        cleared: dict[str, int] = {}
-        for line in lines:
-            if line == _ELSE:
-                return cleared
-            clear = _CLEAR.fullmatch(line)
-            if clear is None or pending_registers.get(clear[1]) != int(clear[2]):
-                raise broken(self.place, f"has no such register of that width: {line.strip()[:60]!r}.")
-            cleared[clear[1]] = pending_registers.pop(clear[1])
-        raise broken(self.place, "has a block without an end.")
 
     def _registers(self, lines: Iterator[str], pending_registers: dict[str, int]) -> None:
         """Read the block that writes the registers declared before it, each of them once."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hlsgen.certify.netlist_reader import Cell, broken
 from hlsgen.certify.program_bounds import bounds_of
-from hlsgen.certify.stage_frame import TAIL, frame, module_text
+from hlsgen.certify.stage_frame import CLOCK, RESET, TAIL, cleared_registers, frame, module_text
 from hlsgen.certify.stream_contents import StreamContents, check_codes
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import IntegerRows, programs
@@ -37,13 +37,11 @@ _TABLE = re.compile(rf"    localparam \[({_N}):0\] (t{_N}_{_N}) = ({_N})'h([0-9a
 _ASSIGN = re.compile(rf"    assign m_data\[({_N}):({_N})\] = (.+);", re.ASCII)
 _LATENCY = re.compile(rf"^        \.STAGES\(({_N})\)$", re.ASCII | re.MULTILINE)
 _UNUSED = re.compile(rf"    wire unused_results = &\{{1'h0, en(?:, n{_N}_{_N})*\}};", re.ASCII)
-_CLOCK = "    always @(posedge clk) if (en) begin"
 _PART = re.compile(
     rf"(?P<bits>{_N})'h(?P<hex>[0-9a-f]+)"
     rf"|(?P<table>t{_N}_{_N})\[(?P<index>n{_N}_{_N})\]"
-    rf"|(?P<name>n{_N}_{_N}|s_data)(?:\[(?P<high>{_N})(?::(?P<low>{_N}))?\])?"
-    rf"|\{{(?P<count>{_N})\{{(?P<not>~?)(?P<of>n{_N}_{_N})\[(?P<at>{_N})\]\}}\}}"
-    rf"|(?P<inverse>~)(?P<one>n{_N}_{_N})\[(?P<place>{_N})\]",
+    rf"|(?P<inverse>~?)(?P<name>n{_N}_{_N}|s_data)(?:\[(?P<high>{_N})(?::(?P<low>{_N}))?\])?"
+    rf"|\{{(?P<count>{_N})\{{(?P<not>~?)(?P<of>n{_N}_{_N})\[(?P<at>{_N})\]\}}\}}",
     re.ASCII,
 )
 _SYMBOLS = {programs.BitwiseKind.AND: "&", programs.BitwiseKind.OR: "|", programs.BitwiseKind.XOR: "^"}
@@ -102,16 +100,24 @@ class _Reader:
         if head != self.head:
             raise broken(self.place, "its head is not that of this layer's program.")
         lines, row = iter(self.lines), 0
-        registers: dict[str, int] = {}
+        registers: set[str] = set()
         for line in lines:
             wire, register, table, assign = (p.fullmatch(line) for p in (_WIRE, _REG, _TABLE, _ASSIGN))
             if wire and not row:
                 self._wire(int(wire[1]) + 1, int(wire[2]), int(wire[3]), wire[4])
             elif register:
                 name = self._declared(int(register[1]) + 1, int(register[2]), int(register[3]))
-                registers[name] = int(register[3])
-            elif line == _CLOCK:
+                if name in registers:
+                    raise self._wrong(line)
+                registers.add(name)
+            elif line == CLOCK:
                 self._moves(lines, registers)
+            elif line == RESET:
+                widths = {name: self.bounds[int(name[1:].split("_")[0])].bits for name in registers}
+                cleared = set(cleared_registers(lines, widths, self.place))
+                registers -= cleared
+                self._moves(lines, cleared)
+                registers |= cleared
             elif table and table[2] not in self.tables and int(table[1]) + 1 == int(table[3]) <= 1 << _MOST_INPUTS:
                 self.tables[table[2]] = int(table[3]), int(table[4], 16)
             elif assign and row < len(outputs):
@@ -137,7 +143,7 @@ class _Reader:
             raise broken(self.place, f"{name} is declared twice, or has {bits} bits.")
         return name
 
-    def _moves(self, lines: Iterator[str], registers: dict[str, int]) -> None:
+    def _moves(self, lines: Iterator[str], registers: set[str]) -> None:
         """Read the block that writes the registers declared before it, each of them once."""
         for line in lines:
             if line == "    end":
@@ -146,8 +152,9 @@ class _Reader:
             if move is None or move[1] != move[3] or int(move[2]) != int(move[4]) + 1:
                 raise self._wrong(line)
             name = f"n{move[1]}_{move[2]}"
-            if registers.pop(name, None) is None or f"n{move[3]}_{move[4]}" not in self.wires:
+            if name not in registers or f"n{move[3]}_{move[4]}" not in self.wires:
                 raise self._wrong(line)
+            registers.remove(name)
             self.wires.add(name)
         raise broken(self.place, "has a block without an end.")
 
@@ -210,6 +217,8 @@ class _Reader:
         first, second = self._shifted(total.a, cycle, bits), self._shifted(total.b, cycle, bits)
         orders = [(first, second)] if total.minus else [(first, second), (second, first)]
         if plain is None:
+            if self._is_inverted(total, cycle, bits, text):
+                return
             # All bits of the other operand that the result has are zeros.
             if not any(not any(b) and self._read(text) == a for a, b in orders):
                 raise self._wrong(text)
@@ -225,9 +234,35 @@ class _Reader:
                     low = self._try(second_text[comma.end() :])
                     high = self._try(first_text), self._try(second_text[: comma.start()])
                     cut = len(low or ())
-                    if low == a[:cut] and cut and high == (a[cut:], b[cut:]) and not any(b[:cut]):
+                    parts = (a[cut:], b[cut:])
+                    is_sum = high == parts or (not total.minus and high == parts[::-1])
+                    if low == a[:cut] and cut and is_sum and not any(b[:cut]):
                         return
         raise self._wrong(text)
+
+    def _is_inverted(self, total: programs.Total, cycle: int, bits: int, text: str) -> bool:
+        """True if a sum with a constant is an operand of which `text` inverts bits.
+
+        A result of `bits` bits is what its bits are modulo 2^bits, and so are a number of at least as many bits and
+        its sums.
+        """
+        for constant, term in ((total.a, total.b), (total.b, total.a)):
+            value, operand = self.bounds[constant.source], self.bounds[term.source]
+            if value.lo != value.hi or operand.lo == operand.hi or term.shift or operand.bits < bits:
+                continue
+            if total.minus and constant is total.b:
+                continue
+            vector = self._try(text) or []
+            inverted = [k for k, bit in enumerate(vector) if bit == (f"n{term.source}_{cycle}", k, True)]
+            straight = [k for k, bit in enumerate(vector) if bit == (f"n{term.source}_{cycle}", k, False)]
+            if len(inverted) + len(straight) != len(vector) or len(vector) != bits:
+                continue
+            # An inverted bit b at place k is 2^k - b * 2^k; bits of place bits - 1 have either sign.
+            sign = -1 if total.minus else 1
+            against = [k for k in (inverted if sign > 0 else straight) if k != bits - 1]
+            if not against and (sum(1 << k for k in inverted) - (value.lo << constant.shift)) % (1 << bits) == 0:
+                return True
+        return False
 
     def _test(self, text: str, name: str, interval: IntType, threshold: int) -> None:
         """Check the condition that a result is at least the threshold, which lies within its interval."""
@@ -330,12 +365,11 @@ class _Reader:
             low = int(match["low"]) if match["low"] else high if match["high"] else 0
             if not low <= high < width:
                 raise self._wrong(text)
-            return [(name, k, False) for k in range(low, high + 1)]
-        name, place = (match["of"], int(match["at"])) if match["of"] else (match["one"], int(match["place"]))
-        count, inverted = (int(match["count"]), bool(match["not"])) if match["of"] else (1, True)
+            return [(name, k, bool(match["inverse"])) for k in range(low, high + 1)]
+        name, place, count = match["of"], int(match["at"]), int(match["count"])
         if place >= self._width(name, text) or count > _MOST_BITS:
             raise self._wrong(text)
-        return [(name, place, inverted)] * count
+        return [(name, place, bool(match["not"]))] * count
 
     def _width(self, name: str, text: str) -> int:
         if name == "s_data":

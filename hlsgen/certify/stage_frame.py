@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from hlsgen.certify.netlist_reader import broken
@@ -37,6 +39,13 @@ module {name} (
 #: Parameter with which the stages advance only together with the consumer's stages.
 JOINED = ",\n        .JOINED(1)"
 TAIL = "endmodule\n`default_nettype wire\n"
+#: The first line of a block of registers, of one with a reset, and the line between the reset and the rest.
+CLOCK, RESET, _ELSE = (
+    "    always @(posedge clk) if (en) begin",
+    "    always @(posedge clk) if (rst) begin",
+    "    end else if (en) begin",
+)
+_CLEAR = re.compile(r"        (n\d{1,7}_\d{1,7}) <= (\d{1,7})'h0;", re.ASCII)
 
 
 def frame(name: str, prefix: str, exact: str, latency: int, bits: tuple[int, int], *, joined: bool = False) -> str:
@@ -56,3 +65,19 @@ def module_text(folder: Path, file: str) -> str:
         return path.read_bytes().decode("ascii").removeprefix(licence_line(path.name))
     except (OSError, UnicodeDecodeError):
         raise broken(f"rtl/{path.name}", "cannot be read.") from None
+
+
+def cleared_registers(lines: Iterator[str], widths: Mapping[str, int], place: str) -> list[str]:
+    """Read what a block of registers does in reset: the registers that become 0.
+
+    `widths`: bits of the registers that are declared and not written yet, by name. `place`: the file. Raises HG055.
+    """
+    cleared: list[str] = []
+    for line in lines:
+        if line == _ELSE:
+            return cleared
+        clear = _CLEAR.fullmatch(line)
+        if clear is None or clear[1] in cleared or widths.get(clear[1]) != int(clear[2]):
+            raise broken(place, f"has no such register of that width: {line.strip()[:60]!r}.")
+        cleared.append(clear[1])
+    raise broken(place, "has a block without an end.")

@@ -20,9 +20,9 @@ SHALLOW_WORDS, SHALLOW_BITS = 128, 32768
 class Pipelining:
     """Requirements of the clock on units.
 
-    `adders_per_stage`: adders in series between registers. Adder graphs have stages of a length in time, which may be a
-    fraction; for other units it is rounded up. `tables`: weight memories whose kind the user did not request become
-    LUTs if they are small, else block RAM.
+    `adders_per_stage`: adders in series between registers. Adder graphs and programs have stages of a length in time,
+    which may be a fraction; for other units it is rounded up. `tables`: weight memories whose kind the user did not
+    request become LUTs if they are small, else block RAM.
     """
 
     adders_per_stage: float = 2
@@ -41,9 +41,9 @@ def pipelined(unit: units.Unit, depth: Pipelining) -> units.Unit:
     match unit:
         case units.MatVec() | units.ConvUnit() | units.GroupedMatVec():
             return replace(unit, adders_per_stage=whole_adders, memory=_memory(unit) if depth.tables else "")
-        case units.AdderMatVec(graph=AdderGraph()):
+        case units.AdderMatVec(graph=AdderGraph()) | units.ProgramUnit():
             return replace(unit, adders_per_stage=depth.adders_per_stage)
-        case units.AdderMatVec() | units.DynamicMatVec() | units.ProgramUnit() | units.NormMoments():
+        case units.AdderMatVec() | units.DynamicMatVec() | units.NormMoments():
             return replace(unit, adders_per_stage=whole_adders)
         case units.RescaleUnit(
             realization=Correct()

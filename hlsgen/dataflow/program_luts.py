@@ -15,6 +15,7 @@ from hlsgen.ir.programs import (
     Wrap,
     entries_of,
     intervals_of,
+    inverted_bits,
 )
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.realize.lane_table import table_luts
@@ -50,8 +51,14 @@ def operation_luts(operation: Operation, interval: IntType, intervals: Sequence[
         return 0.0
     match operation:
         case Total(a, b, minus):
+            if inverted_bits(operation, interval, intervals) is not None:
+                return 0.0
             shifted = abs(a.shift - b.shift) if not minus or b.shift else 0
-            return max(0, interval.bits - shifted)
+            terms = [intervals[t.source] for t in (a, b)]
+            # The highest bit of a sum of numbers without signs is a carry.
+            is_carry = not minus and not any(t.signed for t in terms)
+            longest = max(type_.bits + t.shift for type_, t in zip(terms, (a, b), strict=True))
+            return max(0, (min(longest, interval.bits) if is_carry else interval.bits) - shifted)
         case Table(source):
             return table_luts(entries_of(operation, intervals[source]), LUT_INPUTS)
         case Choose() | Bitwise():

@@ -21,6 +21,7 @@ from hlsgen.dataflow.program_luts import LUT_INPUTS, operation_luts, program_lut
 from hlsgen.ir.equal_programs import unproven_output
 from hlsgen.ir.programs import (
     MAX_BITS,
+    Bounds,
     Join,
     LinearForm,
     Number,
@@ -64,7 +65,7 @@ def smaller_program(program: Program) -> Program:
     if len(program.operations) > _MOST_OPERATIONS:
         return program
     bases = _Bases(program)
-    writers = [_Writer(bases, bits) for bits in _JOINED_BITS]
+    writers = [_Writer(bases, bits, offsets=offsets) for bits in _JOINED_BITS for offsets in (False, True)]
     if writers[0].terms > _MOST_TERMS:
         return program
     rewritten = sorted((writer.program() for writer in writers), key=_luts)
@@ -219,20 +220,31 @@ def _zeros(value: int) -> int:
     return max(0, (value & -value).bit_length() - 1)
 
 
+@dataclass(frozen=True)
+class _Moved:
+    """The result of this number less an offset."""
+
+    number: int
+    offset: int = 0
+
+
 class _Writer:
     """Writes the results that the outputs need.
 
     - `joined_bits`: most bits of the terms of a sum whose functions become tables of them.
+    - `offsets`: sums in adder graphs may have a constant more, so that none is negative. Then a difference is a sum
+      with inverted bits and needs no carry, and its highest bit is a carry.
     - `tables`: the results that become tables of their base, or of the terms of their base.
     - `of_result`: the new number of each result.
     """
 
-    def __init__(self, bases: _Bases, joined_bits: int) -> None:
-        self.bases, self.joined_bits = bases, joined_bits
+    def __init__(self, bases: _Bases, joined_bits: int, *, offsets: bool) -> None:
+        self.bases, self.joined_bits, self.offsets = bases, joined_bits, offsets
         self.operations: list[Operation] = []
+        self.bounds = Bounds()
         self.number_of: dict[Operation, int] = {}
         self.of_result: dict[int, int] = {}
-        self.of_node: dict[tuple[int, int], int] = {}
+        self.of_node: dict[tuple[int, int], _Moved] = {}
         #: For each sum: its adder graph, the results that are its inputs, and the row.
         self.graphs: dict[_Base, tuple[AdderGraph, list[int], int]] = {}
         self.tables: dict[int, str] = {}
@@ -319,6 +331,7 @@ class _Writer:
         if operation not in self.number_of:
             self.number_of[operation] = len(self.operations)
             self.operations.append(operation)
+            self.bounds.add(operation)
         return self.number_of[operation]
 
     def _constant(self, value: int) -> Term:
@@ -337,42 +350,62 @@ class _Writer:
         return self._add(renumbered(bases.operations[n], self.of_result))
 
     def _of_base(self, scaled: _Scaled) -> int:
-        number, sign = self._base(scaled.base)
+        moved, sign = self._base(scaled.base)
         factor = scaled.factor * sign
-        term = Term(number, _zeros(factor))
+        term, constant = Term(moved.number, _zeros(factor)), scaled.constant - factor * moved.offset
         if factor < 0:
-            return self._add(Total(self._constant(scaled.constant), term, True))
-        if scaled.constant:
-            return self._add(Total(term, self._constant(scaled.constant), False))
-        return self._add(Wrap(number, term.shift, _ALL_BITS)) if term.shift else number
+            return self._add(Total(self._constant(constant), term, True))
+        if constant:
+            return self._add(Total(term, self._constant(constant), False))
+        return self._add(Wrap(term.source, term.shift, _ALL_BITS)) if term.shift else term.source
 
-    def _base(self, base: _Base) -> tuple[int, int]:
-        """(the number of a result, 1 or -1): the base is their product."""
+    def _base(self, base: _Base) -> tuple[_Moved, int]:
+        """(number, 1 or -1): the base is their product."""
         if isinstance(base, int):
-            return self.of_result[base], 1
+            return _Moved(self.of_result[base]), 1
         graph, columns, row = self.graphs[base]
         output = graph.outputs[row]
         assert not output.shift, "the factors of a base have no power of two in common"
         return self._node(graph, columns, output.node), -1 if output.inverted else 1
 
-    def _node(self, graph: AdderGraph, columns: list[int], node: int) -> int:
-        """The number of a node of an adder graph. Sums of three terms become two sums."""
-        if node < len(columns):
-            return self.of_result[columns[node]]
+    def _node(self, graph: AdderGraph, columns: list[int], node: int) -> _Moved:
+        """A node of an adder graph. Sums of three terms become two sums."""
         key = id(graph), node
         if key not in self.of_node:
-            adder = graph.adders[node - len(columns)]
-            a, b, c = (
-                None if k == NOTHING else Term(self._node(graph, columns, k), shift)
-                for k, shift in ((adder.a, adder.i), (adder.b, adder.j), (adder.c, adder.k))
-            )
-            assert b is not None
-            first = a or c or self._constant(0)
-            number = self._add(Total(first, b, adder.minus))
-            if a is not None and c is not None:
-                number = self._add(Total(Term(number), c, False))
-            self.of_node[key] = number
+            self.of_node[key] = self._new_node(graph, columns, node)
         return self.of_node[key]
+
+    def _new_node(self, graph: AdderGraph, columns: list[int], node: int) -> _Moved:
+        if node < len(columns):
+            return self._input(self.of_result[columns[node]])
+        adder = graph.adders[node - len(columns)]
+        terms = [
+            (self._node(graph, columns, k), i) for k, i in ((adder.a, adder.i), (adder.c, adder.k)) if k != NOTHING
+        ]
+        right = self._node(graph, columns, adder.b)
+        if adder.minus and self.offsets:
+            right = self._negated(right)
+        terms = terms or [(_Moved(self._add(Number(0))), 0)]
+        total = self._total(terms[0], (right, adder.j), minus=adder.minus and not self.offsets)
+        return self._total((total, 0), terms[1], minus=False) if terms[1:] else total
+
+    def _input(self, number: int) -> _Moved:
+        """An input of an adder graph."""
+        type_ = self.bounds.intervals[number]
+        if not self.offsets or not type_.signed:
+            return _Moved(number)
+        offset = 1 << (type_.bits - 1)
+        return _Moved(self._add(Total(Term(number), self._constant(offset), False)), offset)
+
+    def _negated(self, x: _Moved) -> _Moved:
+        """-x: all bits inverted."""
+        ones = (1 << self.bounds.intervals[x.number].bits) - 1
+        return _Moved(self._add(Total(self._constant(ones), Term(x.number), True)), ones - x.offset)
+
+    def _total(self, a: tuple[_Moved, int], b: tuple[_Moved, int], *, minus: bool) -> _Moved:
+        """a + b or a - b, of pairs (number, shift)."""
+        number = self._add(Total(Term(a[0].number, a[1]), Term(b[0].number, b[1]), minus))
+        return _Moved(number, (a[0].offset << a[1]) + (-1 if minus else 1) * (b[0].offset << b[1]))
 
     def _joined(self, n: int) -> int:
         """A table of the bits of the terms of the base."""
@@ -388,10 +421,11 @@ class _Writer:
         assert base is not None
         assert values is not None
         low, high = self.bases.ends(base)
-        number, sign = self._base(base)
-        table = smallest_table(values, low) if sign > 0 else smallest_table(values[::-1], -high)
+        moved, sign = self._base(base)
+        number, first = moved.number, moved.offset + (low if sign > 0 else -high)
+        table = smallest_table(values[::sign], first)
         if table is None:
-            number = self._add(Total(self._constant(0), Term(number), True))
+            number = self._add(Total(self._constant(moved.offset), Term(number), True))
             table = smallest_table(values, low)
             assert table is not None, "its LUTs were counted"
         offset, shift, entries = table

@@ -406,7 +406,7 @@ class ProgramUnit:
     """A program on vectors that arrive in one beat; `adders_per_stage`: see Pipelining."""
 
     program: Program
-    adders_per_stage: int = 2
+    adders_per_stage: float = 2
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from hlsgen.rescale import Choice
 #: together.
 ATTEMPTS, MOST_UNITS, FEWEST = 24, 1500, 6
 #: Adders in series between registers that are tried for a limit of latency.
-STAGES = (2, 2.25, 2.5, 3, 3.5, 4, 5, 6, 8, 12)
+STAGES = (1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 5, 6, 8, 12)
 #: Buffers are not sized if a network without buffers exceeds the budget by this ratio. Smaller buffers are not tried if
 #: it exceeds the budget by this ratio with the first ones.
 HOPELESS = 1.1

@@ -220,7 +220,7 @@ def _wrapped(x: Array, type_: IntType) -> Array:
     return np.asarray((x - type_.lo) % (type_.hi - type_.lo + 1) + type_.lo)
 
 
-class _Bounds:
+class Bounds:
     """Integer interval of each result. Sums are kept as linear forms: terms that cancel do not widen the interval."""
 
     def __init__(self) -> None:
@@ -289,7 +289,7 @@ class _Bounds:
 
 def each_interval(program: Program) -> Iterator[IntType]:
     """The interval of each result, for any input; a caller that stops early saves the work for the others."""
-    bounds = _Bounds()
+    bounds = Bounds()
     for operation in program.operations:
         bounds.add(operation)
         yield bounds.intervals[-1]
@@ -305,7 +305,7 @@ class LinearForm:
 
 def linear_forms(program: Program) -> tuple[list[LinearForm], list[IntType]]:
     """The linear form and the interval of each result."""
-    bounds = _Bounds()
+    bounds = Bounds()
     for operation in program.operations:
         bounds.add(operation)
     return [LinearForm(*form) for form in bounds.forms], bounds.intervals
@@ -332,6 +332,25 @@ def nearest_codes(type_: IntType) -> Array:
     pattern = np.arange(1 << type_.bits)
     code = np.where(pattern > type_.hi, pattern - len(pattern), pattern) if type_.signed else pattern
     return np.asarray(np.clip(code, type_.lo, type_.hi))
+
+
+def inverted_bits(total: Total, interval: IntType, intervals: Sequence[IntType]) -> tuple[int, int] | None:
+    """(n, mask) if a sum with a constant, in this interval, has the bits of result n XOR the mask, else None.
+
+    `intervals`: the intervals of earlier results.
+    """
+    constants = [t for t in (total.a, total.b) if intervals[t.source].lo == intervals[t.source].hi]
+    if len(constants) != 1 or (total.minus and constants[0] is total.b):
+        return None
+    term = total.b if constants[0] is total.a else total.a
+    bits = intervals[term.source].bits
+    if term.shift or interval.bits > bits:
+        return None
+    constant, half, ones = intervals[constants[0].source].lo << constants[0].shift, 1 << (bits - 1), (1 << bits) - 1
+    # With mask `ones` the bits of x become those of -1 - x; the highest bit counts as half.
+    constant_of = {ones: -1, half - 1: half - 1} if total.minus else {half: half}
+    masks = [mask for mask, value in constant_of.items() if (constant - value) % (1 << interval.bits) == 0]
+    return (term.source, masks[0]) if masks else None
 
 
 def entries_of(table: Table, operand: IntType) -> Array:

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 
 from hlsgen.adder_graph import Adder, Pipeline, width
 from hlsgen.adder_graph.graph import NOTHING, carry_place, grows, lowest
-from hlsgen.verilog.stage_text import between_streams
-
-#: Registers in series that a bit may pass. Tools turn three and more into a shift register, whose output settles a
-#: nanosecond later than a register's. They do not if one of them is reset.
-_MOST_WAITS = 2
+from hlsgen.verilog.stage_text import MOST_WAITS, between_streams, clocked_lines
 
 
 def module_text(
@@ -114,20 +110,10 @@ class _Text:
         reset = []
         for n in registered:
             self.waits[n] = [waits + 1 for waits in self.waits[n]]
-            if max(self.waits[n]) > _MOST_WAITS:
+            if max(self.waits[n]) > MOST_WAITS:
                 self.waits[n] = [0] * self.widths[n]
                 reset.append(n)
-        for n in registered:
-            yield f"    reg [{self.widths[n] - 1}:0] n{n}_{cycle};"
-        for group in (reset, [n for n in registered if n not in reset]):
-            if not group:
-                continue
-            yield f"    always @(posedge clk) if ({'rst' if group is reset else 'en'}) begin"
-            if group is reset:
-                yield from (f"        n{n}_{cycle} <= {self.widths[n]}'h0;" for n in group)
-                yield "    end else if (en) begin"
-            yield from (f"        n{n}_{cycle} <= n{n}_{cycle - 1};" for n in group)
-            yield "    end"
+        yield from clocked_lines({n: self.widths[n] for n in registered}, reset, cycle)
 
     def _node(self, n: int, adder: Adder, cycle: int, *, keep: bool, row: bool | None) -> Iterator[str]:
         """The wire of a sum. `row`: the sum's entry in `_rows`, if any."""

@@ -15,6 +15,8 @@ _REGISTER, _LUT, _GATE = 500, 1120, 400
 _SUM, _CARRY = 1330, 30
 #: Picoseconds of a stage for each requested adder in series.
 _STAGE = 2750
+#: Stages are as short as they can be, to so many picoseconds.
+_STEP = 20
 #: Inputs of the largest lookup table of one LUT level, and of two levels with the multiplexers of a slice.
 _ONE_LEVEL, _SLICE, _TWO_LEVELS = 6, 8, 10
 
@@ -41,22 +43,23 @@ class StagedProgram:
 
 
 @lru_cache(maxsize=64)
-def staged(program: programs.Program, adders_per_stage: int) -> StagedProgram:
-    """The program with each result computed as early as stages of this length permit."""
-    limit = _STAGE * adders_per_stage
+def staged(program: programs.Program, adders_per_stage: float) -> StagedProgram:
+    """The program with the fewest stages of this length, and then with the shortest stages of this number."""
     intervals = programs.intervals_of(program)
     live = _live(program, intervals)
-    stages, arrivals = [-1] * len(intervals), [0] * len(intervals)
-    for n in sorted(live):
-        operation, interval = program.operations[n], intervals[n]
-        used = [k for k in programs.sources_of(operation) if k in live]
-        stage = max((stages[k] for k in used), default=0)
-        arrival = max((arrivals[k] for k in used if stages[k] == stage), default=_REGISTER)
-        delay = _delay(operation, interval, intervals)
-        if arrival + delay > limit and arrival > _REGISTER:
-            stage, arrival = stage + 1, _REGISTER
-        stages[n], arrivals[n] = stage, arrival + delay
+    delays = {n: _delay(program.operations[n], intervals[n], intervals) for n in sorted(live)}
+    longest = round(_STAGE * adders_per_stage)
+    stages = _stages(program, delays, longest)
+    shortest = 0
+    while longest - shortest > _STEP:
+        middle = (longest + shortest) // 2
+        trial = _stages(program, delays, middle)
+        if max(trial) > max(stages):
+            shortest = middle
+        else:
+            longest, stages = middle, trial
     latency = max((stages[n] for n in live.intersection(program.outputs)), default=0) + 1
+    _delay_inverters(program, intervals, live, stages)
     needed = list(stages)
     for n in live:
         for k in programs.sources_of(program.operations[n]):
@@ -65,6 +68,33 @@ def staged(program: programs.Program, adders_per_stage: int) -> StagedProgram:
     for n in live.intersection(program.outputs):
         needed[n] = latency
     return StagedProgram(program, tuple(intervals), tuple(stages), tuple(needed), latency)
+
+
+def _stages(program: programs.Program, delays: dict[int, int], longest: int) -> list[int]:
+    """The stage of each result, as early as stages of this length permit; -1 for results without a delay.
+
+    A longer operation has a stage for itself.
+    """
+    stages, arrivals = [-1] * len(program.operations), [0] * len(program.operations)
+    for n, delay in delays.items():
+        used = [k for k in programs.sources_of(program.operations[n]) if stages[k] >= 0]
+        stage = max((stages[k] for k in used), default=0)
+        arrival = max((arrivals[k] for k in used if stages[k] == stage), default=_REGISTER)
+        if arrival + delay > longest and arrival > _REGISTER:
+            stage, arrival = stage + 1, _REGISTER
+        stages[n], arrivals[n] = stage, arrival + delay
+    return stages
+
+
+def _delay_inverters(program: programs.Program, intervals: list[IntType], live: set[int], stages: list[int]) -> None:
+    """Move inverters to the first stage that uses them, where they are parts of sums."""
+    first_use = {n: stages[n] for n in program.outputs}
+    for n in sorted(live, reverse=True):
+        operation = program.operations[n]
+        if isinstance(operation, programs.Total) and programs.inverted_bits(operation, intervals[n], intervals):
+            stages[n] = first_use[n]
+        for k in programs.sources_of(operation):
+            first_use[k] = min(first_use.get(k, stages[n]), stages[n])
 
 
 def _live(program: programs.Program, intervals: list[IntType]) -> set[int]:
@@ -85,7 +115,8 @@ def _delay(operation: programs.Operation, interval: IntType, intervals: list[Int
         case programs.Wrap(source, _, _, bounded):
             return _GATE if bounded and intervals[source].lo < 0 else 0
         case programs.Total():
-            return _SUM + _CARRY * interval.bits
+            is_inverted = programs.inverted_bits(operation, interval, intervals) is not None
+            return 0 if is_inverted else _SUM + _CARRY * interval.bits
         case programs.Choose(condition, threshold):
             compares = threshold and threshold != 1 << (intervals[condition].bits - 1)
             return _LUT + (_SUM if compares else 0)

@@ -9,7 +9,7 @@ from typing_extensions import assert_never
 from hlsgen.ir import programs
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.program_stages import StagedProgram
-from hlsgen.verilog.stage_text import between_streams
+from hlsgen.verilog.stage_text import MOST_WAITS, between_streams, clocked_lines
 
 _GATES = {programs.BitwiseKind.AND: "&", programs.BitwiseKind.OR: "|", programs.BitwiseKind.XOR: "^"}
 
@@ -32,6 +32,8 @@ class _Text:
     def __init__(self, staged: StagedProgram, x_bits: int) -> None:
         self.staged, self.x_bits = staged, x_bits
         self.types = staged.intervals
+        #: For each bit of a result, the registers that it has passed in series, in the latest cycle so far.
+        self.waits = [[0] * type_.bits for type_ in self.types]
 
     def lines(self, y_bits: int) -> Iterator[str]:
         staged = self.staged
@@ -41,6 +43,7 @@ class _Text:
                 yield from self._registers(cycle)
             for n, operation in enumerate(operations):
                 if staged.computed[n] == cycle:
+                    self._copy_waits(n, operation)
                     if isinstance(operation, programs.Table):
                         yield from self._table_bits(n, operation)
                     yield f"    wire [{self.types[n].bits - 1}:0] n{n}_{cycle} = {self._value(n, operation, cycle)};"
@@ -57,12 +60,26 @@ class _Text:
         """The registers that hold results in this cycle."""
         staged = self.staged
         waiting = [n for n in range(len(self.types)) if staged.computed[n] < cycle <= staged.needed[n]]
+        reset = []
         for n in waiting:
-            yield f"    reg [{self.types[n].bits - 1}:0] n{n}_{cycle};"
-        if waiting:
-            yield "    always @(posedge clk) if (en) begin"
-            yield from (f"        n{n}_{cycle} <= n{n}_{cycle - 1};" for n in waiting)
-            yield "    end"
+            self.waits[n] = [waits + 1 for waits in self.waits[n]]
+            if max(self.waits[n]) > MOST_WAITS:
+                self.waits[n] = [0] * self.types[n].bits
+                reset.append(n)
+        yield from clocked_lines({n: self.types[n].bits for n in waiting}, reset, cycle)
+
+    def _copy_waits(self, n: int, operation: programs.Operation) -> None:
+        """Set the waits of result n, some of whose bits may be copied."""
+        copied: list[int] = []
+        match operation:
+            case programs.Wrap(source, shift):
+                copied = self.waits[source][-shift:] if shift <= 0 else [0] * shift + self.waits[source]
+            case programs.Join(parts):
+                copied = [wait for source, bits in parts for wait in self.waits[source][:bits]]
+            case programs.Total(a, b, minus) if a.shift != b.shift and (not minus or b.shift):
+                copied = self.waits[a.source if a.shift < b.shift else b.source][: abs(a.shift - b.shift)]
+        for bit, waits in enumerate(copied[: len(self.waits[n])]):
+            self.waits[n][bit] = waits
 
     def _value(self, n: int, operation: programs.Operation, cycle: int) -> str:
         """The expression of a result."""
@@ -71,7 +88,8 @@ class _Text:
             case programs.Take(element):
                 return _slice("s_data", element * self.x_bits + bits - 1, element * self.x_bits)
             case programs.Total():
-                return self._total(operation, cycle, bits)
+                inverted = programs.inverted_bits(operation, self.types[n], self.types)
+                return self._inverted(*inverted, cycle, bits) if inverted else self._total(operation, cycle, bits)
             case programs.Wrap():
                 return self._wrapped(operation, cycle, bits)
             case programs.Choose(condition, threshold, yes, no):
@@ -118,8 +136,26 @@ class _Text:
         low = min(b.shift, bits) if b.shift > a.shift else 0
         if low == bits:
             return self._term(a, cycle, bits)
-        high = f"{self._term(a, cycle, bits, low)} {sign} {self._term(b, cycle, bits, low)}"
+        first, second = (b, a) if self._is_inverter(a) and not total.minus else (a, b)
+        high = f"{self._term(first, cycle, bits, low)} {sign} {self._term(second, cycle, bits, low)}"
         return f"{{{high}, {self._term(a, cycle, low)}}}" if low else high
+
+    def _is_inverter(self, term: programs.Term) -> bool:
+        """True for a sum with a constant that inverts bits. As second operand it needs no LUT before a carry chain."""
+        operation = self.staged.program.operations[term.source]
+        if not isinstance(operation, programs.Total):
+            return False
+        return programs.inverted_bits(operation, self.types[term.source], self.types) is not None
+
+    def _inverted(self, n: int, mask: int, cycle: int, bits: int) -> str:
+        """The lowest bits of result n, inverted where the mask has ones; all bits below the highest are alike."""
+        name, top = f"n{n}_{cycle}", self.types[n].bits - 1
+        if mask == (1 << (top + 1)) - 1:
+            return "~" + (_slice(name, bits - 1, 0) if bits <= top else name)
+        parts = [_slice(name, min(bits, top) - 1, 0)] if top else []
+        head = ("~" if mask >> top & 1 else "") + _slice(name, top, top)
+        parts = ["~" + part if mask & 1 and top else part for part in parts]
+        return _concatenation([head, *parts] if bits > top else parts)
 
     def _wrapped(self, wrap: programs.Wrap, cycle: int, bits: int) -> str:
         source, name = self.types[wrap.source], f"n{wrap.source}_{cycle}"

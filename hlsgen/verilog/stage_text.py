@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+#: Registers in series that a bit may pass. Tools turn three and more into a shift register, whose output settles a
+#: nanosecond later than a register's. They do not if one of them is reset.
+MOST_WAITS = 2
 
 
 def between_streams(
@@ -50,3 +54,18 @@ def between_streams(
         "`default_nettype wire",
     ]
     return "\n".join(text) + "\n"
+
+
+def clocked_lines(widths: Mapping[int, int], reset: Collection[int], cycle: int) -> Iterator[str]:
+    """Registers that move results to this cycle. `widths`: bits by number of result; `reset`: those that are reset."""
+    for n, bits in widths.items():
+        yield f"    reg [{bits - 1}:0] n{n}_{cycle};"
+    for group in ([n for n in widths if n in reset], [n for n in widths if n not in reset]):
+        if not group:
+            continue
+        yield f"    always @(posedge clk) if ({'rst' if group[0] in reset else 'en'}) begin"
+        if group[0] in reset:
+            yield from (f"        n{n}_{cycle} <= {widths[n]}'h0;" for n in group)
+            yield "    end else if (en) begin"
+        yield from (f"        n{n}_{cycle} <= n{n}_{cycle - 1};" for n in group)
+        yield "    end"
