@@ -46,6 +46,8 @@ from hlsgen.rescale.realize.lane_table import lane_luts, smallest_table, table_l
 _MOST_OPERATIONS, _MOST_TERMS = 20_000, 50_000
 #: The most bits of the terms of a sum whose functions become tables of them: all of these are tried.
 _JOINED_BITS = (0, 6, 8, 10)
+#: Without and with constants that keep sums from being negative: both are tried.
+_OFFSETS = (False, True)
 #: Share of the LUTs of a sum that are saved without it: other sums have parts of it.
 _UNSHARED = 0.6
 #: Most values of a base whose functions become tables.
@@ -65,7 +67,7 @@ def smaller_program(program: Program) -> Program:
     if len(program.operations) > _MOST_OPERATIONS:
         return program
     bases = _Bases(program)
-    writers = [_Writer(bases, bits, offsets=offsets) for bits in _JOINED_BITS for offsets in (False, True)]
+    writers = [_Writer(bases, bits, offsets=offsets) for bits in _JOINED_BITS for offsets in _OFFSETS]
     if writers[0].terms > _MOST_TERMS:
         return program
     rewritten = sorted((writer.program() for writer in writers), key=_luts)

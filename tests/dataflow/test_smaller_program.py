@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from random_programs import all_codes, random_inputs, random_program
 
+from hlsgen.dataflow import smaller_program as smaller_program_module
 from hlsgen.dataflow.program_luts import program_luts
 from hlsgen.dataflow.smaller_program import smaller_program
 from hlsgen.ir.equal_programs import unproven_output
@@ -93,3 +94,15 @@ def test_equal_sums_of_rows_with_other_constants_are_one() -> None:
     ]
     assert luts(smaller) <= luts(program)
     assert len(wide) <= 3
+
+
+def test_sums_before_a_constant_are_never_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Differences are sums with inverted bits, and constants that this needs join the one of each row."""
+    program = dense(8, 5, 12, 3, 6)
+    smaller = smaller_program(program)
+    intervals = intervals_of(smaller)
+    totals = [(n, o) for n, o in enumerate(smaller.operations) if isinstance(o, Total)]
+    with_constant = [n for n, o in totals if any(intervals[t.source].lo == intervals[t.source].hi for t in (o.a, o.b))]
+    assert all(intervals[n].lo >= 0 for n, _ in totals if n not in with_constant)
+    monkeypatch.setattr(smaller_program_module, "_OFFSETS", (False,))
+    assert luts(smaller) < 0.95 * luts(smaller_program(program))
