@@ -243,8 +243,7 @@ class _Reader:
     def _is_inverted(self, total: programs.Total, cycle: int, bits: int, text: str) -> bool:
         """True if a sum with a constant is an operand of which `text` inverts bits.
 
-        A result of `bits` bits is what its bits are modulo 2^bits, and so are a number of at least as many bits and
-        its sums.
+        Modulo 2^bits a number equals its lowest `bits` bits.
         """
         for constant, term in ((total.a, total.b), (total.b, total.a)):
             value, operand = self.bounds[constant.source], self.bounds[term.source]

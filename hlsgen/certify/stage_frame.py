@@ -68,7 +68,7 @@ def module_text(folder: Path, file: str) -> str:
 
 
 def cleared_registers(lines: Iterator[str], widths: Mapping[str, int], place: str) -> list[str]:
-    """Read what a block of registers does in reset: the registers that become 0.
+    """Read the first half of a block of registers with a reset, and return the registers that become 0.
 
     `widths`: bits of the registers that are declared and not written yet, by name. `place`: the file. Raises HG055.
     """
