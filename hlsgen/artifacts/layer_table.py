@@ -96,6 +96,7 @@ def _row(network: Network, timing: Timing, layer: ir.Layer, nodes: list[units.No
             row |= {"kind": "softmax", "lanes": nodes[-1].source.lanes}
         case ir.IntegerRows():
             row |= {"kind": "integer rows", "lanes": nodes[-1].source.lanes}
+            row |= {"merged": list(layer.merged)} if layer.merged else {}
         case ir.NormRows():
             row |= {"kind": f"{layer.kind.value} norm", "lanes": nodes[-1].source.lanes}
         case _:

@@ -25,6 +25,7 @@ from hlsgen.certify.cpp.core_checker import check_cpp
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.frame_states import MEMORY
 from hlsgen.certify.latencies import latency_of_text
+from hlsgen.certify.merged_layers import merged_graph
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
 from hlsgen.certify.plain_ports import fixed_latency
 from hlsgen.certify.port_wiring import frame_on, labels_of, port_list, port_name, port_options
@@ -178,6 +179,8 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
         graph = lower(model, modes, problems, has_ports)
     graph = with_states(graph, state_pairs, not separate)
     problems.finish()
+    if options.get("merge_layers") is True:
+        graph = merged_graph(graph)
     return graph, second_reading.once
 
 

@@ -235,6 +235,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "state_start": NotProven("options", lambda value: value in ("auto", "tuser", "register", "reset")),
         "runtime": NotProven("options", lambda value: value in RUNTIMES),
         "softmax": NotProven("options", lambda value: value in ("host", "hardware")),
+        "merge_layers": switch,
         "reset_active_low": switch,
         "loadable": switch,
         "tkeep": switch,

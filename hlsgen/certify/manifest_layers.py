@@ -124,8 +124,8 @@ def _row(
             return row | {"kind": "argmax"}
         case ir.SoftmaxRows():
             return row | {"kind": "softmax"} | lanes
-        case ir.IntegerRows():
-            return row | {"kind": "integer rows"} | lanes
+        case ir.IntegerRows(merged=merged):
+            return row | {"kind": "integer rows"} | lanes | ({"merged": list(merged)} if merged else {})
         case ir.NormRows():
             return row | {"kind": f"{layer.kind.value} norm"} | lanes
 

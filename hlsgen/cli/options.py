@@ -125,7 +125,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Model and numbers": ("input", "source", "calibrate", "runtime", "outputs", "add", "softmax", "realize"),
     "Speed and size": (
         *("target_cycles", "latency_cycles", "fps", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"),
-        *("folding", "lanes", "prefer", "weights", "recurrence"),
+        *("folding", "lanes", "prefer", "weights", "recurrence", "merge_layers"),
     ),
     "Ports": ("bus_width", "ports", "tkeep", "control", "loadable", "clock_name", "reset_name", "reset_active_low"),
     "State between frames": ("state", "state_start"),

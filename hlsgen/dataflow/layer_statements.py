@@ -123,10 +123,11 @@ def _meaning(network: Network, i: int, layer: ir.Layer) -> dict[str, Any]:
             if steps is not None:
                 ends["interval"] = np.stack([steps.lo, steps.hi], axis=1)
             return {"way": _join_kind(choice.plan), **_function(choice, joint.index, ends)}
-        case ir.IntegerRows(function=function):
+        case ir.IntegerRows(function=function, merged=merged):
             units = (node.unit for node in network.inner if node.layer == layer.name)
             programs = [unit.program for unit in units if isinstance(unit, ProgramUnit)]
-            return {"program": program_statement(programs[0])} if programs and programs[0] != function else {}
+            is_stated = programs and (merged or programs[0] != function)
+            return {"program": program_statement(programs[0])} if is_stated else {}
         case _:
             return {}
 

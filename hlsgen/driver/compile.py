@@ -41,6 +41,7 @@ from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import lower, numeric_inputs
 from hlsgen.passes.frame_states import states_last, with_default, with_states
+from hlsgen.passes.merge_layers import merged_layers
 from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
 from hlsgen.rescale import Choice
 from hlsgen.verilog.netlist import Design
@@ -211,6 +212,8 @@ def lowered(path: Path, options: Options, problems: Collector) -> tuple[Options,
             graph = lower(model, modes, problems, has_ports)
         graph = with_states(graph, pairs, not options.separate)
         graph = with_sources(graph, options.source)
+        if options.merge_layers and not problems.errors:
+            graph = merged_layers(graph)
     problems.finish()
     return options, model, graph
 

@@ -401,6 +401,12 @@ class Options:
         check=one_of("host", "hardware"),
         choices=lambda: ("host", "hardware"),
     )
+    merge_layers: bool = option(
+        False,
+        "--merge-layers",
+        "Build dense layers and quantizers in series as one program of operations, a frame a cycle: fewer cycles and "
+        "mostly fewer LUT for sparse or narrow weights, but no module for each layer. Verilog only.",
+    )
     weights: str = option(
         "auto",
         "--weights",

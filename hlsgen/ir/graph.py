@@ -273,13 +273,14 @@ class NormRows:
 
 @dataclass(frozen=True, eq=False)
 class IntegerRows:
-    """A function of vectors along the last axis; the codes of the source are the integers themselves."""
+    """A function of vectors along the last axis, of the codes themselves. `merged`: the layers of which it is made."""
 
     name: str
     function: RowFunction
     source: Value
     result: Value
     inputs: tuple[int, ...]
+    merged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

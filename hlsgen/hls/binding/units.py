@@ -70,7 +70,7 @@ def bind_node(node: units.Node, fraction: int | None = None) -> Process:
         case units.RowsUnit():
             return bind_rows(node, unit)
         case units.ProgramUnit():
-            text = "there is no C++ for programs of ALIR files."
+            text = "there is no C++ for programs of operations: ALIR files, --merge-layers."
             raise fail("HG040", node.layer, text, "Use --target verilog.")
         case units.SoftmaxUnit():
             return bind_softmax(node, unit)

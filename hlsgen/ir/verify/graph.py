@@ -162,8 +162,8 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             _verify_delay(place, layer)
         case IntegerRows(_, Program() as program, source):
             elements = {operation.element for operation in program.operations if isinstance(operation, Take)}
-            inside = elements <= {*range(source.shape[-1])} and source.type.lo == 0
-            place.require(inside, "source", source.shape, "the elements that the program takes, without a sign")
+            inside = elements <= {*range(source.shape[-1])}
+            place.require(inside, "source", source.shape, "the elements that the program takes")
             verify_shape(place, result.shape, (*source.shape[:-1], len(program.outputs)))
             verify_type(place, result.type, result_type(program, source.type))
         case IntegerRows(_, function, source):

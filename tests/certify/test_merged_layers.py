@@ -1,0 +1,87 @@
+"""The proof of merged layers: the checker's own program, and no other one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from certified import messages
+from models import Net
+
+import hlsgen
+from hlsgen.certify.merged_layers import merged_graph
+from hlsgen.ir.equal_programs import unproven_output
+from hlsgen.ir.programs import Program, intervals_of
+from hlsgen.passes import merge_layers
+from hlsgen.passes.merge_layers import merged_layers
+
+
+def network(folder: Path) -> Path:
+    rng = np.random.default_rng(3)
+    net = Net((1, 6))
+    for n, (columns, rows) in enumerate([(6, 7), (7, 3)]):
+        net.quant(0.25, 0.0, 4.0, signed=int(not n), narrow=0)
+        weight = rng.integers(-6, 7, (columns, rows)) * 0.5
+        net.linear(weight=weight.astype(np.float32), scale=0.5, bits=4.0, name=f"fc{n}")
+        net.then("Add", rng.normal(0, 1, rows).astype(np.float32))
+        net.then("Relu")
+    path = folder / "model.onnx"
+    onnx.save(net.quant(1.0, 0.0, 3.0, signed=0).model(), path)
+    return path
+
+
+def test_both_programs_of_a_model_are_proven_equal(tmp_path: Path) -> None:
+    graph = hlsgen.check(network(tmp_path), hlsgen.Options(input="codes")).graph
+    first, second = (merge(graph).layers[0].function for merge in (merged_layers, merged_graph))
+    assert isinstance(first, Program)
+    assert isinstance(second, Program)
+    assert first != second
+    assert unproven_output(first, second, intervals_of) is None
+
+
+@pytest.mark.parametrize("fault", ["weight", "offset", "code"])
+def test_a_wrong_merge_is_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The build is consistent in itself: its reference has the same fault."""
+    table_of, sum_of = merge_layers._StepTable.of, merge_layers._Writer.sum
+
+    def wrong_table(*arguments):
+        table = table_of(*arguments)
+        if fault == "offset":
+            return merge_layers.replace(table, offset=table.offset + 1)
+        place = next(n for n in range(1, len(table.codes)) if table.codes[n] != table.codes[n - 1])
+        return merge_layers.replace(
+            table, codes=(*table.codes[:place], *table.codes[place - 1 : place], *table.codes[place + 1 :])
+        )
+
+    if fault == "weight":
+        monkeypatch.setattr(
+            merge_layers._Writer, "sum", lambda self, row, numbers: sum_of(self, [row[0] + 1, *row[1:]], numbers)
+        )
+    else:
+        monkeypatch.setattr(merge_layers._StepTable, "of", staticmethod(wrong_table))
+    hlsgen.build(network(tmp_path), tmp_path / "out", hlsgen.Options(input="codes", merge_layers=True))
+    monkeypatch.undo()
+    assert any("not proven equal to the model's" in message for message in messages(tmp_path / "out"))
+
+
+def test_an_altered_list_of_layers_is_found(tmp_path: Path) -> None:
+    hlsgen.build(network(tmp_path), tmp_path / "out", hlsgen.Options(input="codes", merge_layers=True))
+    path = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    (row,) = manifest["layers"]
+    assert row["merged"][0] == "fc0"
+    row["merged"].pop()
+    path.write_text(json.dumps(manifest))
+    assert messages(tmp_path / "out")
+
+
+def test_a_build_that_denies_merging_is_refused(tmp_path: Path) -> None:
+    hlsgen.build(network(tmp_path), tmp_path / "out", hlsgen.Options(input="codes", merge_layers=True))
+    path = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["options"]["merge_layers"] = False
+    path.write_text(json.dumps(manifest))
+    assert messages(tmp_path / "out")
