@@ -103,8 +103,8 @@ class _Reference:
         if not changes:
             return self.add(Number(int(codes[0])))
         shift = 0
-        most = (sums[-1] - sums[0]).bit_length() if len(changes) == 1 else 64
-        while shift < most and all((change - changes[0]) % 2 ** (shift + 1) == 0 for change in changes):
+        limit = (sums[-1] - sums[0]).bit_length() if len(changes) == 1 else 64
+        while shift < limit and all((change - changes[0]) % 2 ** (shift + 1) == 0 for change in changes):
             shift += 1
         offset = -changes[0] % 2**shift
         index = (x + offset) >> shift

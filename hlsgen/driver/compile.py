@@ -13,6 +13,7 @@ from hlsgen.artifacts.layer_table import Estimator
 from hlsgen.cycle_model.timing_models import busy
 from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.folding import Targets
+from hlsgen.dataflow.merge_layers import merged_layers
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.pipelining import PLAIN
 from hlsgen.dataflow.resources import Cost
@@ -41,7 +42,6 @@ from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import lower, numeric_inputs
 from hlsgen.passes.frame_states import states_last, with_default, with_states
-from hlsgen.passes.merge_layers import merged_layers
 from hlsgen.passes.shared_loop_bodies import builds_once, lower_once
 from hlsgen.rescale import Choice
 from hlsgen.verilog.netlist import Design

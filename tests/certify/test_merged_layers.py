@@ -13,10 +13,10 @@ from models import Net
 
 import hlsgen
 from hlsgen.certify.merged_layers import merged_graph
+from hlsgen.dataflow import merge_layers
+from hlsgen.dataflow.merge_layers import merged_layers
 from hlsgen.ir.equal_programs import unproven_output
 from hlsgen.ir.programs import Program, intervals_of
-from hlsgen.passes import merge_layers
-from hlsgen.passes.merge_layers import merged_layers
 
 
 def network(folder: Path) -> Path:

@@ -74,13 +74,13 @@ def _program(graph: Graph) -> Program:
             low, high = layer.lo.tolist(), layer.hi.tolist()
             continue
         assert isinstance(layer, Map)
-        before = graph.layers[n - 1] if n else None
-        if before is not None and not isinstance(before, Linear):
+        producer = graph.layers[n - 1] if n else None
+        if producer is not None and not isinstance(producer, Linear):
             low, high = [layer.source.type.lo] * len(numbers), [layer.source.type.hi] * len(numbers)
         f = specialize(layer, np.arange(len(numbers)), np.array(low), np.array(high))
         units = [1] * len(numbers)
-        if isinstance(before, Linear):
-            units = [abs(int(np.gcd.reduce(row))) or 1 for row in before.weight]
+        if isinstance(producer, Linear):
+            units = [abs(int(np.gcd.reduce(row))) or 1 for row in producer.weight]
         columns = zip(f.index.tolist(), low, high, units, numbers, strict=True)
         tables = [_StepTable.of(f, *column[:4]) for column in columns]
         numbers = [writer.table(table, number) for table, number in zip(tables, numbers, strict=True)]
@@ -105,9 +105,9 @@ class _StepTable:
     @staticmethod
     def of(f: StepFunction, s: int, low: int, high: int, unit: int) -> _StepTable:
         """Set s of a function of low, low + unit, ..., high, with as many low bits left out as possible."""
-        one = f.take(np.array([s]), np.array([low]), np.array([high]))
+        function = f.take(np.array([s]), np.array([low]), np.array([high]))
         x = np.arange(low, high + 1, unit)
-        codes = one.evaluate(x[:, None])[:, 0]
+        codes = function.evaluate(x[:, None])[:, 0]
         starts = x[1:][codes[1:] != codes[:-1]]
         if not len(starts):
             return _StepTable(0, 0, 0, (int(codes[0]),))
@@ -115,9 +115,9 @@ class _StepTable:
         size = spacing & -spacing
         offset, shift = int(-starts[0]) % size, size.bit_length() - 1
         index, places = np.unique((x + offset) >> shift, return_index=True)
-        every = np.arange(index[0], index[-1] + 1)
-        places = places[np.searchsorted(index, every, side="right") - 1]
-        return _StepTable(offset, shift, int(every[0]), tuple(codes[places].tolist()))
+        indexes = np.arange(index[0], index[-1] + 1)
+        places = places[np.searchsorted(index, indexes, side="right") - 1]
+        return _StepTable(offset, shift, int(indexes[0]), tuple(codes[places].tolist()))
 
 
 @dataclass
