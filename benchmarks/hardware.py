@@ -50,7 +50,7 @@ def build_of(model: Model, work: Workload, folder: Path, **options: Any) -> tupl
     prefer = "dsp" if work.dsp else "lut"
     if work.clock_mhz is not None:
         options = {"device": ASKED_ON, "clock_mhz": work.clock_mhz, **options}
-    options |= {"target_cycles": work.cycles, "input": work.reads, "ports": work.ports}
+    options |= {"target_cycles": work.cycles, "input": work.reads, "ports": work.ports, "merge_layers": work.merges}
     chosen = hlsgen.Options(top="top", prefer=prefer, **options)
     build = hlsgen.build(model, folder / "core", chosen)
     return build, sorted((folder / "core" / "rtl").glob("*.v"))

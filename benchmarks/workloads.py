@@ -36,7 +36,7 @@ class Workload:
     model: Raises FileNotFoundError if it is not there. cycles: from frame to frame. reads: what the input port carries,
     if the model does not say it. dsp: with multiplier blocks. routed: nextpnr routes it, too. pieces: what is
     synthesized in place of the whole, which is too large, and how often the whole has it. clock_mhz: what is asked for,
-    of `ASKED_ON`; None: nothing. ports: as `--ports`.
+    of `ASKED_ON`; None: nothing. ports, merges: as `--ports` and `--merge-layers`.
     """
 
     model: Callable[[], Model]
@@ -47,6 +47,7 @@ class Workload:
     pieces: tuple[tuple[int, Callable[[], Model]], ...] = ()
     clock_mhz: float | None = None
     ports: str = "packed"
+    merges: bool = False
 
 
 def matrix(rng: np.random.Generator, columns: int, rows: int, bits: int) -> Weights:
@@ -216,7 +217,7 @@ WORKLOADS: dict[str, Workload] = {
     "dense 64 x 64 w4, a frame a cycle": Workload(DENSE.model, 1),
     "jets 16-64-32-32-5 w6a8, a frame a cycle": Workload(JETS.model, 1),
     "jets 16-64-32-32-5 w6a8, 222 MHz asked": Workload(JETS.model, 1, clock_mhz=222.0),
-    "mixed widths 16-64-32-32-5, saturating": Workload(MIXED.model, 1, "codes", ports="plain"),
+    "mixed widths 16-64-32-32-5, saturating": Workload(MIXED.model, 1, "codes", ports="plain", merges=True),
     "mixed widths 16-64-32-32-5, wrapping": Workload(MIXED_WRAPS.alir, 1, ports="plain"),
     "TFC w1a1, a frame a cycle": Workload(_shared(TFC), 1, pieces=TFC_PIECES),
     "digits w4a4 @64": Workload(DIGITS, 64, routed=True),
