@@ -25,6 +25,7 @@ from estimate_cases import CASES
 from measure_units import DEVICES, build_of, load
 from scipy.optimize import nnls
 
+from hlsgen.dataflow.units import NeuronUnit, Node
 from hlsgen.driver.compile import Build, block_bits, targets_of
 from hlsgen.verilog import resource_model
 from hlsgen.verilog.parts import Parts
@@ -63,12 +64,17 @@ def units_of(case: str, build: Build, data: dict[str, Any]) -> Iterator[Unit]:
     counted: dict[str, set[str]] = {family: set() for family in families}
     for node in nodes:
         parts = {
-            family: node_parts(node, choices, counted[family], dsp=dsp[family], style=style, family=family)
+            family: node_parts(_alone(node), choices, counted[family], dsp=dsp[family], style=style, family=family)
             for family in families
         }
         name = "port_in" if node is nodes[0] else "port_out" if node is nodes[-1] else node.name
         found = {family: units[name] for family, units in families.items() if name in units}
         yield Unit(case, name, parts, found)
+
+
+def _alone(node: Node) -> Node:
+    """The node as it is measured: without a consumer that reads only some bits of neurons."""
+    return replace(node, unit=replace(node.unit, read=None)) if isinstance(node.unit, NeuronUnit) else node
 
 
 def collect(data: dict[str, Any]) -> list[Unit]:

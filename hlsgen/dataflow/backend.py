@@ -75,7 +75,7 @@ class Backend:
     - `reserved`: True for a legal name that its top level cannot have.
     - `adders_pay`: True if a node of products costs more than one with AdderMatVec in its place; None: there is none.
     - `tables_of`: the distributed arithmetic tables that make a MatVec cheaper; None: there are none.
-    - `unit_lut`: estimated LUTs of a node, without a quantizer.
+    - `unit_lut`: estimated LUTs of a node in a family of devices, without a quantizer.
     - `choose_dsp_layers`: the layers of a folding that get the available DSP blocks; None: there is no choice.
     """
 
@@ -90,6 +90,6 @@ class Backend:
     adders_pay: Callable[[Node, Node], bool] | None = None
     tables_of: Callable[[Node, Targets], SumTables | None] | None = None
     choose_dsp_layers: Callable[[Mapping[str, Workload], Folding, Targets, int], frozenset[str]] | None = None
-    unit_lut: Callable[[Node], float] = lambda node: 0.0
+    unit_lut: Callable[[Node, str], float] = lambda node, family: 0.0
     unsupported: Mapping[str, str] = field(default_factory=dict)
     reserved: Callable[[str], bool] = lambda name: False

@@ -50,9 +50,9 @@ class NetworkBuilder:
 
     `target`: cycles that a frame may take. `prices`: prices by which realizations are chosen. `choices`: the
     realization of every quantizer so far. `is_finished`: the output ports are among the nodes. `neurons`: quantizers
-    that are in tables with the matrix before them, by position, and their result. `unit_lut`: LUTs of a node without
-    lookup tables of quantizers. `layer_names`: the name of each layer's node. `once_by_key`: results that do not depend
-    on the folding, shared by all builders of a graph.
+    that are in tables with the matrix before them, by position, and their result. `unit_lut`: see `Backend`.
+    `layer_names`: the name of each layer's node. `once_by_key`: results that do not depend on the folding, shared by
+    all builders of a graph.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class NetworkBuilder:
         adders_pay: Callable[[units.Node, units.Node], bool] | None = None,
         tables_of: Callable[[units.Node, Targets], units.SumTables | None] | None = None,
         once_by_key: dict[Hashable, Any] | None = None,
-        unit_lut: Callable[[units.Node], float] = lambda node: 0.0,
+        unit_lut: Callable[[units.Node, str], float] = lambda node, family: 0.0,
     ) -> None:
         self.once_by_key: dict[Hashable, Any] = {} if once_by_key is None else once_by_key
         self.graph, self.layout, self.folding = graph, layout, folding

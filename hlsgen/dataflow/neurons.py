@@ -27,7 +27,7 @@ MOST_BITS, _MOST_INPUTS = 14, 1 << 18
 #: Most bits and functions of a network: the module numbers them with 16 bits.
 _MOST_NUMBERS = (1 << 16) - 1
 #: Share of the estimated LUTs of sparse rows and their quantizers that synthesis leaves.
-_ARITHMETIC = 0.5
+_ARITHMETIC = 0.8
 
 
 def quantizer_of(b: NetworkBuilder, i: int, unit: MatVec) -> int | None:
@@ -75,7 +75,7 @@ def choose(
     if forced is None:
         choice = arithmetic()
         quantizer_lut = next(trial.lut for trial in choice.trials if trial.name == choice.name) or 0.0
-        if lut > _ARITHMETIC * (b.unit_lut(matrix) + quantizer_lut):
+        if lut > _ARITHMETIC * (b.unit_lut(matrix, b.targets.family) + quantizer_lut):
             return None
         trials += choice.trials
     return rescale.Choice(NAME, tables, None, trials, function=f)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from hlsgen.adder_graph import Adder, Pipeline, width
+from hlsgen.adder_graph import Adder, AdderGraph, Pipeline, width
 from hlsgen.adder_graph.graph import NOTHING, carry_place, grows, lowest
+from hlsgen.verilog.mapped_luts import MINUS, MINUS_NOT, PLUS, PLUS_NOT
 from hlsgen.verilog.stage_text import MOST_WAITS, between_streams, clocked_lines
 
 
@@ -34,6 +35,32 @@ def module_text(
     return between_streams(name, head, contract, pipeline.latency, bits, lines, joined=joined)
 
 
+def output_forms(graph: AdderGraph) -> dict[int, bool]:
+    """Sums of three terms that can be negative and are one row, nothing else; True if inverted in that row.
+
+    They are computed in the row's own form, in two's complement, so that no inverter follows them.
+    """
+    first = len(graph.inputs)
+    uses = Counter([node for adder in graph.adders for node, _ in adder.terms])
+    uses.update(output.node for output in graph.outputs)
+    inverted_by_row = {output.node: output.inverted for output in graph.outputs if output.node >= first}
+    return {
+        node: inverted
+        for node, inverted in inverted_by_row.items()
+        if uses[node] == 1 and graph.intervals[node][0] < -1 and graph.adders[node - first].c != NOTHING
+    }
+
+
+def operator_of(adder: Adder) -> str:
+    """The operator between two terms.
+
+    Only a difference has a carry: a + b + 1 is a - ~b, and a - b - 1 is a + ~b.
+    """
+    if adder.extra:
+        return PLUS_NOT if adder.minus else MINUS_NOT
+    return MINUS if adder.minus else PLUS
+
+
 class _Text:
     """Lines of nodes, registers and outputs."""
 
@@ -50,7 +77,7 @@ class _Text:
     def lines(self, y_bits: int, *, bare: bool) -> Iterator[str]:
         pipeline, graph = self.pipeline, self.pipeline.graph
         first, kept_sums = len(graph.inputs), self._unmerged_sums()
-        rows = dict[int, bool]() if bare else self._rows()
+        rows = dict[int, bool]() if bare else output_forms(graph)
         for n in range(first):
             if pipeline.needed[n] >= 0:
                 yield f"    wire [{self.widths[n] - 1}:0] n{n}_0 = {self._code(n)};"
@@ -80,21 +107,6 @@ class _Text:
                 kept_sums.update(node for node in same_cycle_terms if graph.adders[node - first].c != NOTHING)
         return kept_sums
 
-    def _rows(self) -> dict[int, bool]:
-        """Sums of three terms that can be negative and are one row, nothing else; True if inverted in that row.
-
-        They are computed in the row's own form, in two's complement, so that no inverter follows them.
-        """
-        graph, first = self.pipeline.graph, len(self.pipeline.graph.inputs)
-        uses = Counter([node for adder in graph.adders for node, _ in adder.terms])
-        uses.update(output.node for output in graph.outputs)
-        inverted_by_row = {output.node: output.inverted for output in graph.outputs if output.node >= first}
-        return {
-            node: inverted
-            for node, inverted in inverted_by_row.items()
-            if uses[node] == 1 and graph.intervals[node][0] < -1 and graph.adders[node - first].c != NOTHING
-        }
-
     def _code(self, n: int) -> str:
         """The code of column n in the bits of its range, its top bit inverted if it can be negative."""
         low, top = n * self.x_bits, n * self.x_bits + self.widths[n] - 1
@@ -116,7 +128,7 @@ class _Text:
         yield from clocked_lines({n: self.widths[n] for n in registered}, reset, cycle)
 
     def _node(self, n: int, adder: Adder, cycle: int, *, keep: bool, row: bool | None) -> Iterator[str]:
-        """The wire of a sum. `row`: the sum's entry in `_rows`, if any."""
+        """The wire of a sum. `row`: the sum's entry in `output_forms`, if any."""
         name, bits = f"n{n}_{cycle}", self.widths[n]
         adder = lowest(adder)
         low = carry_place(adder, self.pipeline.graph.intervals)
@@ -137,19 +149,9 @@ class _Text:
             if low:
                 yield f"    assign {_slice(name, low - 1, 0)} = {below};"
             return
-        total = self._sign(adder).join(terms)
+        total = operator_of(adder).join(terms)
         total = f"{{({total}), {below}}}" if low else total
         yield f"{wire} = {total};"
-
-    @staticmethod
-    def _sign(adder: Adder) -> str:
-        """The operator between two terms.
-
-        Only a difference has a carry: a + b + 1 is a - ~b, and a - b - 1 is a + ~b.
-        """
-        if adder.extra:
-            return " + ~" if adder.minus else " - ~"
-        return " - " if adder.minus else " + "
 
     def _terms(self, n: int, adder: Adder, cycle: int, low: int, *, moved: bool) -> list[str]:
         """The numbers that are added, without their `low` lowest bits.
@@ -160,8 +162,8 @@ class _Text:
         first_operand, second_operand = (adder.a, cycle, adder.i), (adder.b, cycle, adder.j)
         if grows(adder, ends, ends[n]):
             # Numbers with one bit less, each moved up by half their range: the highest bit is the carry.
-            first = [f"1'h{int(self._sign(adder) == ' - ')}", *self._moved(*first_operand, bits - 1, low)]
-            second = [f"1'h{int(self._sign(adder) == ' + ~')}", *self._moved(*second_operand, bits - 1, low)]
+            first = [f"1'h{int(operator_of(adder) == MINUS)}", *self._moved(*first_operand, bits - 1, low)]
+            second = [f"1'h{int(operator_of(adder) == PLUS_NOT)}", *self._moved(*second_operand, bits - 1, low)]
         else:
             first = (self._moved if moved and ends[n][0] < 0 else self._plain)(*first_operand, bits, low)
             second = self._plain(*second_operand, bits, low)

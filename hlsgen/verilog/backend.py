@@ -124,5 +124,5 @@ VERILOG = Backend(
     adders_pay=_adders_pay,
     tables_of=_tables_of,
     choose_dsp_layers=_blocks,
-    unit_lut=lambda node: node_cost(node, dsp=0, style=0).lut,
+    unit_lut=lambda node, family: node_cost(node, dsp=0, style=0, family=family).lut,
 )

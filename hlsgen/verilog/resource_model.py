@@ -41,9 +41,9 @@ def cost_of(parts: Parts, family: str = "xc7") -> Cost:
     return Cost(lut, parts.dsp, parts.bram, ff)
 
 
-def node_cost(node: Node, *, dsp: int, style: int) -> Cost:
+def node_cost(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Cost:
     """Cost of one unit; a quantizer without its lookup tables."""
-    return cost_of(unit_parts(node, dsp=dsp, style=style))
+    return cost_of(unit_parts(node, dsp=dsp, style=style, family=family), family)
 
 
 def lite_cost(nodes: Iterable[Node], *, control: bool, loadable: bool, family: str = "xc7") -> Cost:

@@ -8,18 +8,19 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from hlsgen.adder_graph import AgreementGraph, register_bits, schedule
-from hlsgen.adder_graph.graph import adder_bits
 from hlsgen.dataflow import units
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import DspProducts, weight_bits, weight_words
+from hlsgen.verilog.adder_luts import adder_luts
 from hlsgen.verilog.adder_text import module_text
 from hlsgen.verilog.binding.memory_files import Binding, Parameter, words
+from hlsgen.verilog.count_luts import count_luts
 from hlsgen.verilog.count_text import count_module_text
-from hlsgen.verilog.dot_sizes import COUNTER, dot_form, shared_registers
+from hlsgen.verilog.dot_sizes import dot_form, shared_registers
 from hlsgen.verilog.matrix_parts import CONTROL, Matrix, block_form, matrix_parts, multipliers
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import chains
-from hlsgen.verilog.sum_tables import SMALL_LUTS, table_files, unit_sizes
+from hlsgen.verilog.sum_tables import table_files, unit_sizes
 from hlsgen.verilog.units.parameters import above_one, code_bits, window_parameters
 from hlsgen.verilog.units.spec import CostOptions, UnitSpec, without_style
 from hlsgen.verilog.weight_packing import MODES, weight_style
@@ -156,8 +157,6 @@ def _bind_adders(node: units.Node, unit: units.AdderMatVec) -> Binding:
 
 #: Bits of a factor of integers in hg_mac, which extends a factor of one bit, 0 or -1.
 LEAST_BITS = 2
-#: Most bits of a sum that Yosys makes of LUTs alone. The ends of a carry chain take LUTs where these have four inputs.
-NO_CHAIN = 2
 
 
 def _matrix_latency(unit: units.MatVec) -> int:
@@ -259,23 +258,17 @@ def _weighted_parts(node: units.Node, unit: units.WeightedUnit, options: CostOpt
 
 
 def _adders_parts(node: units.Node, unit: units.AdderMatVec, options: CostOptions) -> Parts:
-    graph, out = unit.graph, float(node.result.bits)
+    graph, family, result = unit.graph, options.family, node.result
     if isinstance(graph, AgreementGraph):
-        registers = {"counts": float(graph.registers(math.ceil(unit.adders_per_stage))), "control": 8.0, "out": out}
-        return Parts("AdderMatVec", {"counts": COUNTER * graph.bits, "control": 10.0}, registers)
+        levels = math.ceil(unit.adders_per_stage)
+        luts = {"enable": 1.0} | count_luts(graph, levels, result.type.bits, family)
+        registers = {"counts": float(graph.registers(levels)), "control": 8.0, "out": float(result.bits)}
+        return Parts("AdderMatVec", luts, registers)
     pipeline = schedule(graph, unit.adders_per_stage, unit.consumer_ps, unit.producer_ps)
     read_bits = register_bits(pipeline, unit.unread or (0,) * len(graph.outputs))
-    registers = {"registers": float(read_bits), "control": float(pipeline.latency)}
-    if options.family not in SMALL_LUTS:
-        return Parts("AdderMatVec", {"sums": float(graph.bits), "ends": 10.0}, registers)
-    sums = [
-        adder_bits(adder, graph.intervals, ends)
-        for adder, ends in zip(graph.adders, graph.intervals[len(graph.inputs) :], strict=True)
-    ]
-    chained = [bits for bits in sums if bits > NO_CHAIN]
-    short = float(sum(sums) - sum(chained))
-    lut = {"sums": graph.bits - short, "ends": float(len(chained)), "short": short}
-    return Parts("AdderMatVec", lut, registers)
+    luts = {"enable": float(not unit.joined)}
+    luts |= adder_luts(pipeline, node.source.type.bits, family, bare=unit.omits_inverters)
+    return Parts("AdderMatVec", luts, {"registers": float(read_bits), "control": float(pipeline.latency)})
 
 
 def _product_parts(node: units.Node, unit: units.DynamicMatVec, options: CostOptions) -> Parts:
