@@ -91,7 +91,7 @@ def measure(name: str, seed: int, row: dict[str, Any], seconds: float) -> dict[s
             row = {"rtl": rtl, "cycles": build.timing.interval, "mhz": {}}
         if str(seed) in row["mhz"]:
             return row
-        routed = hlsgen.synth(core, DEVICE, seed=seed, timeout=seconds)
+        routed = hlsgen.synth(core, DEVICE, seed=seed, seeds=1, timeout=seconds)
     if routed.fmax_mhz is None:
         raise RuntimeError(f"{name}: nextpnr reports no clock")
     counts = {kind: getattr(routed, kind) for kind in ("lut", "ff", "bram", "dsp")}

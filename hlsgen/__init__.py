@@ -420,6 +420,7 @@ def synth(
     *,
     bitstream: bool = False,
     seed: int = 1,
+    seeds: int = 3,
     timeout: float = 3600.0,
     output: str | PathLike[str] | None = None,
     place: bool = True,
@@ -428,12 +429,13 @@ def synth(
     """Synthesizes the Verilog of a build for a device, and places and routes it if open tools can.
 
     Saves results/synth-DEVICE.json in `directory`. output: a folder for netlist, report, log and bitstream. timeout:
-    seconds for each tool. `fits` of the result is true if the device has enough resources.
+    seconds for each tool. At most `seeds` placements, from `seed` on, are tried until the build's `clock_mhz` is
+    reached. `fits` of the result is true if the device has enough resources.
     """
     from hlsgen.synthesis.run import synth_directory
     from hlsgen.synthesis.synthesize import Order
 
-    order = Order(timeout, seed, bitstream, place)
+    order = Order(timeout, seed, bitstream, place, seeds)
     return synth_directory(Path(directory), device, order, None if output is None else Path(output), progress)
 
 

@@ -123,6 +123,38 @@ def test_other_families(name: str, suffix: str, built: Path, monkeypatch: pytest
     assert synthesis.fmax_mhz is not None
 
 
+@pytest.mark.parametrize(
+    ("clocks", "asked_mhz", "seeds", "tried", "kept"),
+    [
+        ([90.0, 130.0, 120.0], 125.0, 3, [5, 6], 6),
+        ([90.0, 110.0, 100.0], 125.0, 3, [5, 6, 7], 6),
+        ([90.0, 130.0], 125.0, 1, [5], 5),
+        ([90.0, 130.0], None, 3, [5], 5),
+    ],
+)
+def test_further_seeds_are_tried_for_the_clock(
+    clocks: list[float],
+    asked_mhz: float | None,
+    seeds: int,
+    tried: list[int],
+    kept: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    options = Options(target_cycles=16, top="top", device="ecp5-25k", clock_mhz=asked_mhz)
+    hlsgen.build(save(mlp().model(), tmp_path / "m.onnx"), tmp_path / "out", options)
+    tools, reached = Tools(monkeypatch), iter(clocks)
+    read = synthesize.nextpnr.read_report
+    monkeypatch.setattr(
+        synthesize.nextpnr, "read_report", lambda *report: replace(read(*report), fmax_mhz=next(reached))
+    )
+    found = hlsgen.synth(tmp_path / "out", "ecp5-25k", seed=5, seeds=seeds)
+    calls = [arguments for program, arguments in tools.calls if program == "nextpnr-ecp5"]
+    assert [int(arguments[arguments.index("--seed") + 1]) for arguments in calls] == tried
+    assert found.fmax_mhz == max(clocks[: len(tried)])
+    assert found.options["seed"] == kept
+
+
 def test_without_an_open_placer_only_the_netlist_is_counted(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = Tools(monkeypatch, ["LUT6", "FDRE", "RAMB36E1"])
     ran = CliRunner().invoke(app, ["synth", str(built), "--device", "xc7a35t"])
@@ -176,6 +208,7 @@ def test_a_changed_file_is_not_synthesized(built: Path, monkeypatch: pytest.Monk
         (["--device", "ecp5-25k", "--bitstream", "--no-place"], "--bitstream"),
         (["--device", "ecp5-25k", "--timeout", "0"], "--timeout"),
         (["--device", "ecp5-25k", "--seed", "-1"], "--seed"),
+        (["--device", "ecp5-25k", "--seeds", "0"], "--seeds"),
     ],
 )
 def test_wrong_options_are_rejected(arguments: list[str], node: str, built: Path) -> None:

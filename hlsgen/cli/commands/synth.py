@@ -15,6 +15,8 @@ from hlsgen.cli.progress import Watch
 from hlsgen.diagnostics import HlsgenError, fail
 
 MAX_SECONDS = 7 * 86400
+#: Most seeds of one synthesis.
+MAX_SEEDS = 100
 
 
 def synth(
@@ -27,6 +29,9 @@ def synth(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of placement.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(help="Most placements, from --seed on, until the --clock-mhz of the build is reached.")
+    ] = 3,
     timeout: Annotated[float, typer.Option(help="Time limit of each tool, in seconds.")] = 3600,
     output: Annotated[
         Path | None,
@@ -45,6 +50,8 @@ def synth(
         with Watch(as_json) as watch:
             if seed < 0:
                 raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
+            if not 1 <= seeds <= MAX_SEEDS:
+                raise fail("HG040", "--seeds", f"{seeds}.", f"Supported: 1 to {MAX_SEEDS}.")
             if not 0 < timeout <= MAX_SECONDS:
                 raise fail("HG040", "--timeout", f"{timeout:g}.", f"Supported: above 0, to {MAX_SECONDS}.")
             synthesis = hlsgen.synth(
@@ -52,6 +59,7 @@ def synth(
                 device,
                 bitstream=bitstream,
                 seed=seed,
+                seeds=seeds,
                 timeout=timeout,
                 output=output,
                 place=not no_place,
