@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hlsgen.adder_graph import count_digits, digits
+from hlsgen.dataflow.smaller_program import MOST_OPERATIONS
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import FloatKey, Graph, IntegerRows, Layer, Linear, Map
 from hlsgen.ir.input_codes import input_ends
@@ -19,8 +20,10 @@ from hlsgen.ir.step_function import StepFunction, specialize
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import IntType
 
-#: Most values of a sum, and most operations.
-_MOST_VALUES, _MOST_OPERATIONS = 1 << 22, 100_000
+#: Most values of a sum.
+_MOST_VALUES = 1 << 22
+#: Most operations of a quantizer's element: a constant, a sum, a wrap and a table.
+_OF_ELEMENT = 4
 #: The option, as messages name it, and the name of the layer.
 _OPTION, _NAME = "--merge-layers", "merged"
 
@@ -32,9 +35,12 @@ def merged_layers(graph: Graph) -> Graph:
         if text := _problem(graph, n, layer):
             hint = "Leave the option out, or build the dense layers alone (--outputs)."
             problems.error("HG040", layer.name, f"{_OPTION} {text}", hint)
-    operations = sum(count_digits(layer.weight) for layer in graph.layers if isinstance(layer, Linear))
-    if operations > _MOST_OPERATIONS:
-        text = f"builds at most {_MOST_OPERATIONS} operations, and the weights need {operations}."
+    operations = sum(
+        count_digits(layer.weight) if isinstance(layer, Linear) else _OF_ELEMENT * layer.result.size
+        for layer in graph.layers
+    )
+    if operations > MOST_OPERATIONS:
+        text = f"builds at most {MOST_OPERATIONS} operations, and these layers need up to {operations}."
         problems.error("HG040", _OPTION, text, "Leave the option out: every layer then has its own modules.")
     if graph.inputs or graph.outputs or not graph.layers:
         problems.error("HG040", _OPTION, "the core has no layers, or several inputs, outputs or states.")

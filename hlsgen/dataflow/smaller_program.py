@@ -43,7 +43,7 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.lane_table import lane_luts, smallest_table, table_luts
 
 #: Longer programs, and those whose sums have more terms, are not rewritten.
-_MOST_OPERATIONS, _MOST_TERMS = 20_000, 50_000
+MOST_OPERATIONS, _MOST_TERMS = 20_000, 50_000
 #: The most bits of the terms of a sum whose functions become tables of them: all of these are tried.
 _JOINED_BITS = (0, 6, 8, 10)
 #: Without and with constants that keep sums from being negative: both are tried.
@@ -64,7 +64,7 @@ _Base = int | _Sum
 
 def smaller_program(program: Program) -> Program:
     """A program with fewer estimated LUTs that is proven to have the same outputs, or the program itself."""
-    if len(program.operations) > _MOST_OPERATIONS:
+    if len(program.operations) > MOST_OPERATIONS:
         return program
     bases = _Bases(program)
     writers = [_Writer(bases, bits, offsets=offsets) for bits in _JOINED_BITS for offsets in _OFFSETS]

@@ -97,3 +97,11 @@ def test_cpp_has_no_merged_layers(tmp_path: Path) -> None:
     path = saved(dense(0), tmp_path)
     with pytest.raises(HlsgenError, match="--merge-layers"):
         hlsgen.check(path, hlsgen.Options(input="codes", merge_layers=True, target="hls"))
+
+
+def test_a_large_program_is_refused(tmp_path: Path) -> None:
+    """Its sums would not be derived again, and cost more than those of a module for each layer."""
+    weight = np.random.default_rng(0).integers(-120, 121, (128, 64)).astype(np.float32)
+    net = Net((1, 128)).quant(0.25, 0.0, 4.0, narrow=0).linear(weight=weight, scale=1.0, bits=8.0)
+    with pytest.raises(HlsgenError, match="at most 20000 operations"):
+        hlsgen.check(saved(net.model(), tmp_path), hlsgen.Options(input="codes", merge_layers=True))
