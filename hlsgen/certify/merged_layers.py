@@ -38,7 +38,7 @@ def merged_graph(graph: Graph) -> Graph:
             low, high = layer.lo.tolist(), layer.hi.tolist()
             units = [abs(int(np.gcd.reduce(row))) or 1 for row in layer.weight]
             continue
-        if max(high) - min(low) >= _MOST_VALUES:
+        if max((b - a) // unit for a, b, unit in zip(low, high, units, strict=True)) >= _MOST_VALUES:
             raise broken("manifest.json", f"option merge_layers: {layer.name} has over {_MOST_VALUES} values.")
         f = specialize(layer, np.arange(len(numbers)), np.array(low), np.array(high))
         numbers = [
@@ -106,7 +106,7 @@ class _Reference:
         limit = (sums[-1] - sums[0]).bit_length() if len(changes) == 1 else 64
         while shift < limit and all((change - changes[0]) % 2 ** (shift + 1) == 0 for change in changes):
             shift += 1
-        offset = -changes[0] % 2**shift
+        offset = int(codes[(changes[0] - sums[0]) // sums.step]) * 2**shift - changes[0]
         index = (x + offset) >> shift
         filled = np.searchsorted(index, np.arange(index[0], index[-1] + 1), side="right") - 1
         entries = codes[filled]

@@ -46,9 +46,13 @@ def _bound(operation: Operation, bounds: list[IntType]) -> IntType:
             low, high = (low * 2**shift, high * 2**shift) if shift >= 0 else (low // 2**-shift, high // 2**-shift)
             return IntType(low, high) if low >= type_.lo and high <= type_.hi else type_
         case Choose(condition, threshold, yes, no):
-            reached = [bounds[yes]] * (bounds[condition].hi >= threshold)
-            reached += [bounds[no]] * (bounds[condition].lo < threshold)
-            return IntType(min(t.lo for t in reached), max(t.hi for t in reached))
+            ends: list[int] = []
+            if bounds[condition].hi >= threshold:
+                # A number that is chosen because it reaches the threshold is at least the threshold.
+                ends += [max(bounds[yes].lo, threshold if yes == condition else bounds[yes].lo), bounds[yes].hi]
+            if bounds[condition].lo < threshold:
+                ends += [bounds[no].lo, min(bounds[no].hi, threshold - 1 if no == condition else bounds[no].hi)]
+            return IntType(min(ends), max(ends))
         case Product(a, b):
             ends = [x * y for x in (bounds[a].lo, bounds[a].hi) for y in (bounds[b].lo, bounds[b].hi)]
             return IntType(min(ends), max(ends))

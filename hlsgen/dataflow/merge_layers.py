@@ -15,10 +15,9 @@ from hlsgen.dataflow.smaller_program import MOST_OPERATIONS
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import FloatKey, Graph, IntegerRows, Layer, Linear, Map
 from hlsgen.ir.input_codes import input_ends
-from hlsgen.ir.programs import Number, Operation, Program, Table, Take, Term, Total, Wrap, output_type
+from hlsgen.ir.programs import Choose, Number, Operation, Program, Table, Take, Term, Total, Wrap, output_type
 from hlsgen.ir.step_function import StepFunction, specialize
-from hlsgen.ir.value_ranges import value_range
-from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.fixed import Array, IntType
 
 #: Most values of a sum.
 _MOST_VALUES = 1 << 22
@@ -62,11 +61,19 @@ def _problem(graph: Graph, n: int, layer: Layer) -> str:
         return f"merges layers of one vector a frame only, and this one reads {layer.source.shape}."
     if isinstance(layer, Linear):
         return "does not merge weights of one bit." if layer.binary else ""
-    type_, ends = layer.source.type, value_range(graph, n)
-    low, high = (type_.lo, type_.hi) if ends is None else (int(ends[0].min()), int(ends[1].max()))
-    if isinstance(layer.source.encoding, FloatKey) or high - low >= _MOST_VALUES:
-        return f"merges quantizers of {_MOST_VALUES} values, and this one reads {low}..{high}."
+    type_, producer = layer.source.type, graph.layers[n - 1] if n else None
+    count = type_.hi - type_.lo + 1
+    if isinstance(producer, Linear):
+        count = int(((producer.hi - producer.lo) // _units(producer)).max()) + 1
+    if isinstance(layer.source.encoding, FloatKey) or count > _MOST_VALUES:
+        return f"merges quantizers of at most {_MOST_VALUES} values, and this one reads {count}."
     return ""
+
+
+def _units(layer: Linear) -> Array:
+    """The greatest common divisor of the weights of each row, 1 for rows of zeros, int64 (rows,)."""
+    units = np.gcd.reduce(layer.weight, axis=1)
+    return np.asarray(np.where(units == 0, 1, units))
 
 
 def _program(graph: Graph) -> Program:
@@ -86,7 +93,7 @@ def _program(graph: Graph) -> Program:
         f = specialize(layer, np.arange(len(numbers)), np.array(low), np.array(high))
         units = [1] * len(numbers)
         if isinstance(producer, Linear):
-            units = [abs(int(np.gcd.reduce(row))) or 1 for row in producer.weight]
+            units = _units(producer).tolist()
         columns = zip(f.index.tolist(), low, high, units, numbers, strict=True)
         tables = [_StepTable.of(f, *column[:4]) for column in columns]
         numbers = [writer.table(table, number) for table, number in zip(tables, numbers, strict=True)]
@@ -108,6 +115,12 @@ class _StepTable:
     first: int
     codes: tuple[int, ...]
 
+    @property
+    def is_bounded(self) -> bool:
+        """True if the codes are the indexes between two bounds."""
+        indexes = np.arange(self.first, self.first + len(self.codes))
+        return bool((np.clip(indexes, self.codes[0], max(self.codes)) == self.codes).all())
+
     @staticmethod
     def of(f: StepFunction, s: int, low: int, high: int, unit: int) -> _StepTable:
         """Set s of a function of low, low + unit, ..., high, with as many low bits left out as possible."""
@@ -119,7 +132,8 @@ class _StepTable:
             return _StepTable(0, 0, 0, (int(codes[0]),))
         spacing = int(np.gcd.reduce(np.diff(starts))) if len(starts) > 1 else 1 << (high - low).bit_length()
         size = spacing & -spacing
-        offset, shift = int(-starts[0]) % size, size.bit_length() - 1
+        # At the first step, the number without its low bits is the code itself.
+        offset, shift = int(codes[x == starts[0]][0]) * size - int(starts[0]), size.bit_length() - 1
         index, places = np.unique((x + offset) >> shift, return_index=True)
         indexes = np.arange(index[0], index[-1] + 1)
         places = places[np.searchsorted(index, indexes, side="right") - 1]
@@ -166,4 +180,13 @@ class _Writer:
             number = self.add(Total(Term(number), Term(self.add(Number(table.offset))), False))
         if table.shift:
             number = self.add(Wrap(number, -table.shift, _codes(table.first, table.first + len(table.codes) - 1)))
-        return self.add(Table(number, table.first, table.codes))
+        return self._bounded(table, number) if table.is_bounded else self.add(Table(number, table.first, table.codes))
+
+    def _bounded(self, table: _StepTable, number: int) -> int:
+        """A number between the least and the greatest code."""
+        low, high = table.codes[0], table.codes[-1]
+        if table.first < low:
+            number = self.add(Choose(number, low, number, self.add(Number(low))))
+        if table.first + len(table.codes) - 1 > high:
+            number = self.add(Choose(number, high + 1, self.add(Number(high)), number))
+        return number

@@ -265,8 +265,13 @@ class Bounds:
                 low, high = (end << shift if shift > 0 else end >> -shift for end in ends)
                 return IntType(low, high) if type_.lo <= low and high <= type_.hi else type_
             case Choose(condition, threshold, yes, no):
-                possible = [of[yes]] if of[condition].hi >= threshold else []
-                possible += [of[no]] if of[condition].lo < threshold else []
+                possible = []
+                if of[condition].hi >= threshold:
+                    low = max(of[yes].lo, threshold) if yes == condition else of[yes].lo
+                    possible.append(IntType(low, of[yes].hi))
+                if of[condition].lo < threshold:
+                    high = min(of[no].hi, threshold - 1) if no == condition else of[no].hi
+                    possible.append(IntType(of[no].lo, high))
                 return IntType(min(t.lo for t in possible), max(t.hi for t in possible))
             case Product(a, b):
                 corners = [p * q for p in (of[a].lo, of[a].hi) for q in (of[b].lo, of[b].hi)]
