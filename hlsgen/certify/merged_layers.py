@@ -73,11 +73,11 @@ def _type_of(low: int, high: int) -> IntType:
 
 @dataclass
 class _Reference:
-    operations: list[Operation] = field(default_factory=list)
+    operations: dict[Operation, int] = field(default_factory=dict)
 
     def add(self, operation: Operation) -> int:
-        self.operations.append(operation)
-        return len(self.operations) - 1
+        """The number of the operation; equal operations have one number, so that their results cancel in sums."""
+        return self.operations.setdefault(operation, len(self.operations))
 
     def product(self, weights: list[int], numbers: list[int]) -> int:
         """Weights times results: the sum of both halves, down to a weight in binary."""

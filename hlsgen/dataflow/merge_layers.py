@@ -15,7 +15,7 @@ from hlsgen.dataflow.smaller_program import MOST_OPERATIONS
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import FloatKey, Graph, IntegerRows, Layer, Linear, Map
 from hlsgen.ir.input_codes import input_ends
-from hlsgen.ir.programs import Choose, Number, Operation, Program, Table, Take, Term, Total, Wrap, output_type
+from hlsgen.ir.programs import Bounds, Choose, Number, Operation, Program, Table, Take, Term, Total, Wrap, output_type
 from hlsgen.ir.step_function import StepFunction, specialize
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -144,12 +144,14 @@ class _StepTable:
 class _Writer:
     operations: list[Operation] = field(default_factory=list)
     number_of: dict[Operation, int] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=Bounds)
 
     def add(self, operation: Operation) -> int:
         """The number of the operation's result."""
         if operation not in self.number_of:
             self.number_of[operation] = len(self.operations)
             self.operations.append(operation)
+            self.bounds.add(operation)
         return self.number_of[operation]
 
     def sum(self, weights: Sequence[int], numbers: Sequence[int]) -> int:
@@ -185,8 +187,9 @@ class _Writer:
     def _bounded(self, table: _StepTable, number: int) -> int:
         """A number between the least and the greatest code."""
         low, high = table.codes[0], table.codes[-1]
-        if table.first < low:
+        interval = self.bounds.intervals[number]
+        if interval.lo < low:
             number = self.add(Choose(number, low, number, self.add(Number(low))))
-        if table.first + len(table.codes) - 1 > high:
+        if interval.hi > high:
             number = self.add(Choose(number, high + 1, self.add(Number(high)), number))
         return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -19,18 +20,32 @@ from hlsgen.ir.equal_programs import unproven_output
 from hlsgen.ir.programs import Program, intervals_of
 
 
-def network(folder: Path) -> Path:
-    rng = np.random.default_rng(3)
-    net = Net((1, 6))
-    for n, (columns, rows) in enumerate([(6, 7), (7, 3)]):
+def network(folder: Path, seed: int = 3, sizes: tuple[int, ...] = (6, 7, 3), largest: int = 6) -> Path:
+    rng = np.random.default_rng(seed)
+    net = Net((1, sizes[0]))
+    for n, (columns, rows) in enumerate(itertools.pairwise(sizes)):
         net.quant(0.25, 0.0, 4.0, signed=int(not n), narrow=0)
-        weight = rng.integers(-6, 7, (columns, rows)) * 0.5
+        weight = rng.integers(-largest, largest + 1, (columns, rows)) * 0.5
         net.linear(weight=weight.astype(np.float32), scale=0.5, bits=4.0, name=f"fc{n}")
         net.then("Add", rng.normal(0, 1, rows).astype(np.float32))
         net.then("Relu")
     path = folder / "model.onnx"
     onnx.save(net.quant(1.0, 0.0, 3.0, signed=0).model(), path)
     return path
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_checker_s_program_has_the_same_results(seed: int, tmp_path: Path) -> None:
+    """Few and small weights: rows are equal or cancel, and intervals of sums show whether both programs see it."""
+    sizes = [(12, 2, 9, 4), (3, 8, 5), (5, 6, 6, 2)][seed % 3]
+    path = network(tmp_path, seed, sizes, largest=1 + seed % 2)
+    graph = hlsgen.check(path, hlsgen.Options(input="codes")).graph
+    graphs = [merge(graph) for merge in (merged_layers, merged_graph)]
+    first, second = (merged.layers[0].function for merged in graphs)
+    assert isinstance(first, Program)
+    assert isinstance(second, Program)
+    assert graphs[0].output.type == graphs[1].output.type
+    assert unproven_output(first, second, intervals_of) is None
 
 
 def test_both_programs_of_a_model_are_proven_equal(tmp_path: Path) -> None:
