@@ -20,25 +20,29 @@ from hlsgen.ir.equal_programs import unproven_output
 from hlsgen.ir.programs import Program, intervals_of
 
 
-def network(folder: Path, seed: int = 3, sizes: tuple[int, ...] = (6, 7, 3), largest: int = 6) -> Path:
+def network(
+    folder: Path, seed: int = 3, sizes: tuple[int, ...] = (6, 7, 3), largest: int = 6, *, sums: bool = False
+) -> Path:
+    """`sums`: the outputs are sums, not codes."""
     rng = np.random.default_rng(seed)
     net = Net((1, sizes[0]))
     for n, (columns, rows) in enumerate(itertools.pairwise(sizes)):
         net.quant(0.25, 0.0, 4.0, signed=int(not n), narrow=0)
         weight = rng.integers(-largest, largest + 1, (columns, rows)) * 0.5
         net.linear(weight=weight.astype(np.float32), scale=0.5, bits=4.0, name=f"fc{n}")
-        net.then("Add", rng.normal(0, 1, rows).astype(np.float32))
-        net.then("Relu")
+        if n < len(sizes) - 2 or not sums:
+            net.then("Add", rng.normal(0, 1, rows).astype(np.float32))
+            net.then("Relu")
     path = folder / "model.onnx"
-    onnx.save(net.quant(1.0, 0.0, 3.0, signed=0).model(), path)
+    onnx.save((net if sums else net.quant(1.0, 0.0, 3.0, signed=0)).model(), path)
     return path
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(36))
 def test_the_checker_s_program_has_the_same_results(seed: int, tmp_path: Path) -> None:
     """Few and small weights: rows are equal or cancel, and intervals of sums show whether both programs see it."""
     sizes = [(12, 2, 9, 4), (3, 8, 5), (5, 6, 6, 2)][seed % 3]
-    path = network(tmp_path, seed, sizes, largest=1 + seed % 2)
+    path = network(tmp_path, seed, sizes, largest=1 + seed % 2, sums=bool(seed % 4))
     graph = hlsgen.check(path, hlsgen.Options(input="codes")).graph
     graphs = [merge(graph) for merge in (merged_layers, merged_graph)]
     first, second = (merged.layers[0].function for merged in graphs)
@@ -100,3 +104,15 @@ def test_a_build_that_denies_merging_is_refused(tmp_path: Path) -> None:
     manifest["options"]["merge_layers"] = False
     path.write_text(json.dumps(manifest))
     assert messages(tmp_path / "out")
+
+
+def test_equal_neurons_cancel_in_both_programs(tmp_path: Path) -> None:
+    """The interval of a sum of two equal numbers with opposite weights does not depend on them."""
+    net = Net((1, 3)).quant(0.25, 0.0, 4.0, narrow=0)
+    net.linear(weight=np.array([[1, 1, 2], [3, 3, -1], [-2, -2, 1]], np.float32), scale=1.0, bits=4.0, name="fc0")
+    net.then("Relu").quant(1.0, 0.0, 3.0, signed=0)
+    net.linear(weight=np.array([[1], [-1], [1]], np.float32), scale=1.0, bits=4.0, name="fc1")
+    path = tmp_path / "model.onnx"
+    onnx.save(net.model(), path)
+    hlsgen.build(path, tmp_path / "out", hlsgen.Options(input="codes", merge_layers=True))
+    assert hlsgen.certify(tmp_path / "out").ok
