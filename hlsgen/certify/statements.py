@@ -127,6 +127,7 @@ _ASSUMED = (
             "options.add",
             "options.runtime",
             "options.softmax",
+            "options.merge_layers",
             "options.state",
             "options.state_start",
             "options.recurrence",

@@ -191,6 +191,7 @@ def test_every_option_and_realization_is_known() -> None:
         "recurrence",
         "runtime",
         "softmax",
+        "merge_layers",
         "state",
         "state_start",
         "source",

@@ -48,6 +48,7 @@ WRITTEN: dict[str, tuple[list[str], Any]] = {
     "outputs": (["--outputs", "a", "--outputs", "b,c"], ["a", "b", "c"]),
     "runtime": (["--runtime", "onnxruntime-arm"], "onnxruntime-arm"),
     "softmax": (["--softmax", "hardware"], "hardware"),
+    "merge_layers": (["--merge-layers"], True),
     "weights": (["--weights", "bram"], "bram"),
     "device": (["--device", "ecp5-25k"], "ecp5-25k"),
     "clock_mhz": (["--clock-mhz", "150"], 150.0),

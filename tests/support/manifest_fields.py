@@ -10,7 +10,7 @@ from typing import Any
 NOT_PROVEN = re.compile(
     r"files\.(report\.(md|html)|folding\.yaml|(tb|host)/.*)|host\.left\.(head|tail).*|cycles\.(latency|interval)|cpp\..*|layers\[\d+\]\.(cycles|tried.*)|fifos\[\d+\]\.critical|(layers\[\d+\]\.)?estimate\.\w+"
     r"|units\[\d+\]\.(unit|layer|lanes|beats|cycles|lut|ff|dsp|bram)"
-    r"|options\.(target|prefer|folding.*|realize.*|lanes|(target|latency)_cycles|max_\w+|add|input|source|name|top|loadable|reset_active_low"
+    r"|options\.(target|prefer|folding.*|realize.*|lanes|(target|latency)_cycles|max_\w+|add|input|source|name|top|loadable|merge_layers|reset_active_low"
     r"|bus_width|tkeep|control|clock_name|reset_name|clock_mhz|state|state_start)"
 )
 
