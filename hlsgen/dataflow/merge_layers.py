@@ -42,7 +42,8 @@ def merged_layers(graph: Graph) -> Graph:
         text = f"builds at most {MOST_OPERATIONS} operations, and these layers need up to {operations}."
         problems.error("HG040", _OPTION, text, "Leave the option out: every layer then has its own modules.")
     if graph.inputs or graph.outputs or not graph.layers:
-        problems.error("HG040", _OPTION, "the core has no layers, or several inputs, outputs or states.")
+        text = "the core has no layers, or several inputs, outputs or states."
+        problems.error("HG040", _OPTION, text, "Leave the option out, or build the dense layers alone (--outputs).")
     problems.finish()
     program = _program(graph)
     result = replace(graph.output, type=output_type(program))

@@ -339,11 +339,14 @@ def nearest_codes(type_: IntType) -> Array:
     return np.asarray(np.clip(code, type_.lo, type_.hi))
 
 
-def inverted_bits(total: Total, interval: IntType, intervals: Sequence[IntType]) -> tuple[int, int] | None:
-    """(n, mask) if a sum with a constant, in this interval, has the bits of result n XOR the mask, else None.
+def inverted_bits(operation: Operation, interval: IntType, intervals: Sequence[IntType]) -> tuple[int, int] | None:
+    """(n, mask) if an operation, in this interval, is a sum with a constant that has the bits of n XOR the mask.
 
-    `intervals`: the intervals of earlier results.
+    Returns None for other operations. `intervals`: the intervals of earlier results.
     """
+    if not isinstance(operation, Total):
+        return None
+    total = operation
     constants = [t for t in (total.a, total.b) if intervals[t.source].lo == intervals[t.source].hi]
     if len(constants) != 1 or (total.minus and constants[0] is total.b):
         return None

@@ -23,6 +23,8 @@ from hlsgen.synthesis.programs import available, run, run_yosys, tool_version
 from hlsgen.synthesis.result import PathPart, Synthesis, over
 from hlsgen.synthesis.yosys import NETLIST, passes
 
+#: Most placements of one synthesis.
+MAX_SEEDS = 100
 #: Larger netlists are rejected.
 MAX_NETLIST_BYTES = 1 << 31
 
@@ -51,6 +53,8 @@ def synthesize(
     by Vitis. Raises HG040 if no bitstream can be made for the device; HG052, HG053.
     """
     family = device.family
+    if not 1 <= order.seeds <= MAX_SEEDS:
+        raise fail("HG040", "--seeds", f"{order.seeds}.", f"Supported: 1 to {MAX_SEEDS}.")
     if order.bitstream and not family.pack:
         text = f"{device.name} has no open tools that make one."
         raise fail("HG040", "--bitstream", text, "Devices of ECP5, iCE40, Gowin and GateMate have.")

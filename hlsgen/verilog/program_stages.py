@@ -91,7 +91,7 @@ def _delay_inverters(program: programs.Program, intervals: list[IntType], live: 
     first_use = {n: stages[n] for n in program.outputs}
     for n in sorted(live, reverse=True):
         operation = program.operations[n]
-        if isinstance(operation, programs.Total) and programs.inverted_bits(operation, intervals[n], intervals):
+        if programs.inverted_bits(operation, intervals[n], intervals):
             stages[n] = first_use[n]
         for k in programs.sources_of(operation):
             first_use[k] = min(first_use.get(k, stages[n]), stages[n])

@@ -143,8 +143,6 @@ class _Text:
     def _is_inverter(self, term: programs.Term) -> bool:
         """True for a sum with a constant that inverts bits. As second operand it needs no LUT before a carry chain."""
         operation = self.staged.program.operations[term.source]
-        if not isinstance(operation, programs.Total):
-            return False
         return programs.inverted_bits(operation, self.types[term.source], self.types) is not None
 
     def _inverted(self, n: int, mask: int, cycle: int, bits: int) -> str:

@@ -15,8 +15,6 @@ from hlsgen.cli.progress import Watch
 from hlsgen.diagnostics import HlsgenError, fail
 
 MAX_SECONDS = 7 * 86400
-#: Most seeds of one synthesis.
-MAX_SEEDS = 100
 
 
 def synth(
@@ -50,8 +48,6 @@ def synth(
         with Watch(as_json) as watch:
             if seed < 0:
                 raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
-            if not 1 <= seeds <= MAX_SEEDS:
-                raise fail("HG040", "--seeds", f"{seeds}.", f"Supported: 1 to {MAX_SEEDS}.")
             if not 0 < timeout <= MAX_SECONDS:
                 raise fail("HG040", "--timeout", f"{timeout:g}.", f"Supported: above 0, to {MAX_SECONDS}.")
             synthesis = hlsgen.synth(
