@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from hlsgen.ir.programs import Term, Total, inverted_bits
+from hlsgen.certify.program_bounds import bounds_of as checker_bounds_of
+from hlsgen.ir.programs import (
+    Choose,
+    Number,
+    Program,
+    Take,
+    Term,
+    Total,
+    intervals_of,
+    inverted_bits,
+    program_values,
+)
 from hlsgen.numerics.fixed import IntType
 
 X, CONSTANT = 0, 1
+BoundsOf = Callable[[Program], list[IntType]]
 
 
 @pytest.mark.parametrize("minus", [False, True])
@@ -47,3 +61,17 @@ def test_which_sums_invert_bits(total: Total, type_: IntType, interval: IntType,
     constant = IntType(7, 7) if total.minus else IntType(4, 4)
     inverted = inverted_bits(total, interval, [type_, constant])
     assert inverted == (None if mask is None else (X, mask))
+
+
+@pytest.mark.parametrize("bounds_of", [intervals_of, checker_bounds_of])
+def test_the_interval_of_a_choice_holds_its_results_and_nothing_more(bounds_of: BoundsOf) -> None:
+    """A number between two bounds, for all bounds of a number of three bits."""
+    for low, high in itertools.combinations(range(-5, 6), 2):
+        take = Take(0, IntType(-4, 3))
+        raised = Choose(0, low, 0, 1)
+        lowered = Choose(3, high + 1, 2, 3)
+        program = Program((take, Number(low), Number(high), raised, lowered), (3, 4))
+        results = program_values(program, np.arange(-4, 4)[:, None])
+        bounds = bounds_of(program)
+        for column, n in enumerate(program.outputs):
+            assert bounds[n] == IntType(int(results[:, column].min()), int(results[:, column].max()))
