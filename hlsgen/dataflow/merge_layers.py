@@ -21,6 +21,7 @@ from hlsgen.numerics.fixed import Array, IntType
 
 #: Most values of a sum.
 _MOST_VALUES = 1 << 22
+_HINT = "Leave the option out: every layer then has its own modules."
 #: Most operations of a quantizer's element: a constant, a sum, a wrap and a table.
 _OF_ELEMENT = 4
 #: The option, as messages name it, and the name of the layer.
@@ -32,18 +33,17 @@ def merged_layers(graph: Graph) -> Graph:
     problems = Collector()
     for n, layer in enumerate(graph.layers):
         if text := _problem(graph, n, layer):
-            hint = "Leave the option out, or build the dense layers alone (--outputs)."
-            problems.error("HG040", layer.name, f"{_OPTION} {text}", hint)
+            problems.error("HG040", layer.name, f"{_OPTION} {text}", _HINT)
     operations = sum(
         count_digits(layer.weight) if isinstance(layer, Linear) else _OF_ELEMENT * layer.result.size
         for layer in graph.layers
     )
     if operations > MOST_OPERATIONS:
         text = f"builds at most {MOST_OPERATIONS} operations, and these layers need up to {operations}."
-        problems.error("HG040", _OPTION, text, "Leave the option out: every layer then has its own modules.")
+        problems.error("HG040", _OPTION, text, _HINT)
     if graph.inputs or graph.outputs or not graph.layers:
         text = "the core has no layers, or several inputs, outputs or states."
-        problems.error("HG040", _OPTION, text, "Leave the option out, or build the dense layers alone (--outputs).")
+        problems.error("HG040", _OPTION, text, _HINT)
     problems.finish()
     program = _program(graph)
     result = replace(graph.output, type=output_type(program))
